@@ -1,0 +1,18 @@
+// Package transport is the seam between the host and whatever runs a peer.
+//
+// A [Dialer] starts incarnations, a [Session] is one of them. The seam is shaped by two
+// rules of the lifecycle machine:
+//
+//   - The machine owns every time. A transport starts no timer, retries nothing and keeps
+//     nothing alive; [Session.Stop] performs one rung of the stop ladder and returns.
+//   - Every incarnation ends observably. [Session.Done] closes only when nothing of it is
+//     left: the whole process group is gone and waited for, or the HTTP session is closed.
+//
+// To add a transport, implement both interfaces. What the host does, in order, for one
+// incarnation: Dial, Initialize, any number of concurrent Call and List, Stop with rising
+// stages, and a wait for Done. Stop may come at any moment after Dial returned, also while
+// Initialize or Call are running, and Done may close without any Stop.
+//
+// Not promised: that Call returns when its context ends. A write to a process that no
+// longer reads can block until the process is killed; the host never waits for it.
+package transport
