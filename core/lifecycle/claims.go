@@ -1,0 +1,192 @@
+package lifecycle
+
+func (m *Machine) ownerBorn(o OwnerID) {
+	if o <= m.lastOwner {
+		panic(bug("OWNER", "owner %d born after owner %d", o, m.lastOwner))
+	}
+	m.lastOwner = o
+	m.owners[o] = &list{}
+}
+
+func (m *Machine) ownerDied(o OwnerID) {
+	held := m.owners[o]
+	if held == nil {
+		m.stats.Stale++
+		return
+	}
+	delete(m.owners, o)
+	for held.head != 0 {
+		i := held.head
+		p := m.claims[i].peer
+		m.endTickets(p, m.claims[i].claimKey, ReasonDeadOwner, true)
+		held.remove(m.inOwner, i)
+		m.dropClaim(i)
+		m.releasePeer(p)
+	}
+}
+
+// declare makes, keeps or moves a claim. A move acquires the new peer before it lets go of
+// the old one, so that dying in between is impossible (SPEC PC-3).
+func (m *Machine) declare(in *Input) {
+	if !m.mayAct(in) {
+		return
+	}
+	key := claimKey{in.Owner, in.Name}
+	i, held := m.byKey[key]
+	if held && m.peers[m.claims[i].peer].fp == in.FP {
+		return // SPEC CL-6
+	}
+	q := m.peerOf(in.FP)
+	if !held {
+		i = m.newClaim(key)
+		m.join(i, q)
+		return
+	}
+	old := m.claims[i].peer
+	m.leave(i)
+	m.join(i, q)
+	m.moveWaiters(key, old, q)
+	m.releasePeer(old)
+}
+
+func (m *Machine) release(in *Input) {
+	if !m.mayAct(in) {
+		return
+	}
+	key := claimKey{in.Owner, in.Name}
+	i, held := m.byKey[key]
+	if !held {
+		m.refuse(in.Ticket, ReasonNoClaim)
+		return
+	}
+	p := m.claims[i].peer
+	m.endTickets(p, key, ReasonReleased, false)
+	m.tellGone(i)
+	m.owners[key.owner].remove(m.inOwner, i)
+	m.dropClaim(i)
+	m.releasePeer(p)
+}
+
+// mayAct refuses requests of owners that are not alive and requests during a drain.
+func (m *Machine) mayAct(in *Input) bool {
+	switch {
+	case m.owners[in.Owner] == nil:
+		m.refuse(in.Ticket, ReasonDeadOwner)
+	case m.draining:
+		m.refuse(in.Ticket, ReasonDraining)
+	default:
+		return true
+	}
+	return false
+}
+
+func (m *Machine) newClaim(key claimKey) int32 {
+	i := alloc(&m.claims, &m.freeClaim, &m.inPeer, &m.inOwner)
+	m.claims[i] = claim{claimKey: key}
+	m.byKey[key] = i
+	m.owners[key.owner].push(m.inOwner, i)
+	return i
+}
+
+// join attaches a claim to a peer and tells its owner the peer's standing (SPEC CL-7).
+func (m *Machine) join(i int32, q PeerID) {
+	m.claims[i].peer = q
+	p := &m.peers[q]
+	p.claims.push(m.inPeer, i)
+	if p.state != Disconnected {
+		m.tell(i, true)
+	}
+}
+
+// leave detaches a claim that moves and tells its owner so (SPEC CL-9).
+func (m *Machine) leave(i int32) {
+	m.tellGone(i)
+	m.peers[m.claims[i].peer].claims.remove(m.inPeer, i)
+}
+
+// dropClaim frees a claim that is in its owner's list no more.
+func (m *Machine) dropClaim(i int32) {
+	c := &m.claims[i]
+	m.peers[c.peer].claims.remove(m.inPeer, i)
+	delete(m.byKey, c.claimKey)
+	*c = claim{}
+	m.freeClaim = append(m.freeClaim, i)
+}
+
+// tellGone reports Disconnected to one owner that leaves, unless that is what it knows.
+func (m *Machine) tellGone(i int32) {
+	p := &m.peers[m.claims[i].peer]
+	if p.state == Disconnected {
+		return
+	}
+	m.emit(i, Event{State: Disconnected, Gen: p.gen})
+}
+
+// peerOf finds the peer of a fingerprint or makes a Disconnected one. A peer that lost its
+// last claim and is still stopping is found here too: its successor waits for that exit.
+func (m *Machine) peerOf(fp Fingerprint) PeerID {
+	if id, ok := m.byFP[fp]; ok {
+		return id
+	}
+	i := alloc(&m.peers, &m.freePeer, &m.inExpiry)
+	gen := m.peers[i].gen
+	m.peers[i] = peer{fp: fp, used: true, state: Disconnected, gen: gen, since: m.now}
+	m.byFP[fp] = PeerID(i)
+	return PeerID(i)
+}
+
+// releasePeer ends a peer whose last claim went, whatever it was doing (SPEC CL-3, CL-8).
+func (m *Machine) releasePeer(id PeerID) {
+	p := &m.peers[id]
+	if p.claims.n > 0 {
+		return
+	}
+	if p.waiters.n > 0 {
+		panic(bug("WAITER", "peer %d lost its last claim with %d waiters", id, p.waiters.n))
+	}
+	m.cutCalls(id, ReasonReleased)
+	m.unclass(id)
+	p.again, p.byReconnect, p.overdue = false, false, false
+	p.state, p.tools, p.reason, p.since = Disconnected, 0, NoReason, m.now
+	if p.phase == Absent {
+		m.forget(id)
+		return
+	}
+	m.stop(id)
+}
+
+func (m *Machine) forget(id PeerID) {
+	p := &m.peers[id]
+	m.effect(Effect{Kind: EffectForget, Peer: id, Gen: p.gen, FP: p.fp})
+	delete(m.byFP, p.fp)
+	*p = peer{gen: p.gen}
+	m.freePeer = append(m.freePeer, int32(id))
+}
+
+// tell reports the peer's present standing to one claim.
+func (m *Machine) tell(i int32, replay bool) {
+	p := &m.peers[m.claims[i].peer]
+	e := Event{State: p.state, Gen: p.gen, Replay: replay}
+	switch p.state {
+	case Connected:
+		e.Tools = p.tools
+	case Failed:
+		e.Reason = p.reason
+	case NoState, Disconnected, Connecting:
+	}
+	m.emit(i, e)
+}
+
+func (m *Machine) emit(i int32, e Event) {
+	c := &m.claims[i]
+	m.seq++
+	e.Seq, e.At, e.Owner, e.Name, e.Peer = m.seq, m.now, c.owner, c.name, c.peer
+	m.out.Events = append(m.out.Events, e)
+}
+
+// tellAll reports a transition to every claim, in the order in which they joined.
+func (m *Machine) tellAll(id PeerID) {
+	for i := m.peers[id].claims.head; i != 0; i = m.inPeer[i].next {
+		m.tell(i, false)
+	}
+}

@@ -1,0 +1,118 @@
+package lifecycle
+
+// InputKind says what happened.
+type InputKind uint8
+
+const (
+	InOwnerBorn     InputKind = iota + 1 // Owner
+	InOwnerDied                          // Owner
+	InDeclare                            // Ticket (for a refusal), Owner, Name, FP
+	InRelease                            // Ticket (for a refusal), Owner, Name
+	InDispatch                           // Ticket, Owner, Name
+	InEnsure                             // Ticket, Owner, Name
+	InReconnect                          // Ticket, Owner, Name
+	InCancel                             // Ticket
+	InCallDone                           // Ticket, Done
+	InConnected                          // Peer, Gen, Tools
+	InConnectFailed                      // Peer, Gen
+	InBroken                             // Peer, Gen
+	InExited                             // Peer, Gen
+	InTimeReached                        //
+	InConfigure                          // Config
+	InDrain                              //
+
+	inputKinds = int(InDrain) + 1
+)
+
+var inputNames = [...]string{"-", "owner-born", "owner-died", "declare", "release", "dispatch",
+	"ensure", "reconnect", "cancel", "call-done", "connected", "connect-failed", "broken", "exited",
+	"time-reached", "configure", "drain"}
+
+// String returns the lower-case word used in tapes and reports.
+func (k InputKind) String() string { return word(inputNames[:], uint8(k)) }
+
+// Input is one thing that happened. Kind says which of the fields are read; the others are
+// ignored. Build one with the function of the same name.
+type Input struct {
+	Kind   InputKind
+	Done   DoneKind
+	Owner  OwnerID
+	Name   NameID
+	Peer   PeerID
+	Gen    Generation
+	Tools  uint32
+	Ticket Ticket
+	FP     Fingerprint
+	Config *Config
+}
+
+// OwnerBorn introduces an owner. Ids must rise from one birth to the next.
+func OwnerBorn(o OwnerID) Input { return Input{Kind: InOwnerBorn, Owner: o} }
+
+// OwnerDied releases everything the owner holds in one step (SPEC CL-13). The death of an
+// owner that is already dead is ignored.
+func OwnerDied(o OwnerID) Input { return Input{Kind: InOwnerDied, Owner: o} }
+
+// Declare claims the peer of a fingerprint under a name, or moves the claim of that name to
+// it (SPEC CL-1, CL-4, CL-6). Nothing is started. The ticket is answered only when the
+// request is refused; it may be 0.
+func Declare(t Ticket, o OwnerID, n NameID, fp Fingerprint) Input {
+	return Input{Kind: InDeclare, Ticket: t, Owner: o, Name: n, FP: fp}
+}
+
+// Release gives a claim up (SPEC CL-3). The ticket is answered only when refused.
+func Release(t Ticket, o OwnerID, n NameID) Input {
+	return Input{Kind: InRelease, Ticket: t, Owner: o, Name: n}
+}
+
+// Dispatch asks to use the claimed peer, starting it if need be (SPEC DI-1). The reply is
+// [ReplyReady], upon which the use has begun, or [ReplyRefused].
+func Dispatch(t Ticket, o OwnerID, n NameID) Input {
+	return Input{Kind: InDispatch, Ticket: t, Owner: o, Name: n}
+}
+
+// Ensure brings the peer up without using it, for an eager upsert (SPEC CF-1). The reply is
+// [ReplySettled] with the state after the attempt, or [ReplyRefused].
+func Ensure(t Ticket, o OwnerID, n NameID) Input {
+	return Input{Kind: InEnsure, Ticket: t, Owner: o, Name: n}
+}
+
+// Reconnect replaces whatever runs by a new incarnation (SPEC section 7). The reply is
+// [ReplySettled] with the state after the attempt, or [ReplyRefused].
+func Reconnect(t Ticket, o OwnerID, n NameID) Input {
+	return Input{Kind: InReconnect, Ticket: t, Owner: o, Name: n}
+}
+
+// Cancel ends a ticket on behalf of its caller, waiting or admitted (SPEC CA-4, DI-9).
+func Cancel(t Ticket) Input { return Input{Kind: InCancel, Ticket: t} }
+
+// CallDone ends an admitted ticket.
+func CallDone(t Ticket, d DoneKind) Input { return Input{Kind: InCallDone, Ticket: t, Done: d} }
+
+// InputConnected reports that a dial ended with a session that lists so many tools.
+func InputConnected(p PeerID, g Generation, tools uint32) Input {
+	return Input{Kind: InConnected, Peer: p, Gen: g, Tools: tools}
+}
+
+// ConnectFailed reports that a dial ended without a session.
+func ConnectFailed(p PeerID, g Generation) Input {
+	return Input{Kind: InConnectFailed, Peer: p, Gen: g}
+}
+
+// SessionBroken reports that the session can serve no more although its process may live.
+func SessionBroken(p PeerID, g Generation) Input {
+	return Input{Kind: InBroken, Peer: p, Gen: g}
+}
+
+// Exited reports that nothing of the incarnation is left.
+func Exited(p PeerID, g Generation) Input { return Input{Kind: InExited, Peer: p, Gen: g} }
+
+// TimeReached fires every deadline that is due.
+func TimeReached() Input { return Input{Kind: InTimeReached} }
+
+// Configure replaces the configuration; peers that run are not touched (SPEC CF-6).
+func Configure(c *Config) Input { return Input{Kind: InConfigure, Config: c} }
+
+// Drain begins the shutdown: no new tickets, calls in flight get a bounded grace, everything
+// is stopped in parallel (SPEC SH-1).
+func Drain() Input { return Input{Kind: InDrain} }

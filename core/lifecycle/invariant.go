@@ -1,0 +1,153 @@
+package lifecycle
+
+import "fmt"
+
+// Invariant is a rule that holds after every step. Its id names it in panics, checks, tests,
+// tapes and reports.
+type Invariant struct {
+	ID     string
+	Clause string // of SPEC.md
+	Text   string
+}
+
+// Invariants lists every rule, those that Audit checks and those that panics name.
+var Invariants = []Invariant{
+	{"ONE-LIVE", "ST-3", "at most one incarnation of a peer is live; the next is dialed after the exit was observed"},
+	{"CONNECTED-UP", "ST-1", "Connected means that the current generation is up"},
+	{"DISCONNECTED-IDLE", "ST-1", "Disconnected means that nothing runs, a stop in progress apart"},
+	{"CONNECTING-LIVE", "ST-4", "Connecting means that an attempt is dialing or waits for its predecessor's exit"},
+	{"FAILED-SILENT", "DI-5", "a Failed peer is not dialing"},
+	{"WAITER", "DI-9", "whoever waits, waits for an attempt that is under way or pending"},
+	{"ADMIT", "DI-12", "calls are in flight only on an incarnation that is up or broken"},
+	{"CLAIMED", "PC-1", "a peer has a claim, or is stopping its last incarnation"},
+	{"CLAIM-LINK", "CL-4", "every claim is held by one live owner on one peer"},
+	{"IDLE-CLOCK", "RE-2", "the idle clock runs exactly while a Connected peer has nothing in flight"},
+	{"AGEING", "RE-4", "every Failed peer ages, unless a reconnect is pending or its last calls are"},
+	{"EXPIRY-ORDER", "RE-9", "expiry classes are ordered by stamp"},
+	{"BOUNDED", "ST-4", "dialing and stopping have a deadline armed, a stuck process apart"},
+	{"PENDING", "RE-8", "an attempt is pending only behind a stop in progress"},
+	{"TOOLS", "ST-6", "only Connected peers and those that failed after it show tools"},
+	{"LIVE-COUNT", "ST-3", "the count of live incarnations is that of the peers"},
+	{"TIME", "EV-2", "time does not run backwards"},
+	{"TIMER", "ST-4", "a deadline is armed once and belongs to something"},
+	{"TICKET", "DI-9", "a ticket is opened once"},
+	{"DONE", "CA-8", "a call ends once, after it was admitted"},
+	{"GEN", "ST-2", "completions name an incarnation that was dialed"},
+	{"OWNER", "CL-13", "owner ids rise and are never reused"},
+	{"CONFIG", "CF-9", "a configuration validates"},
+	{"INPUT", "CF-7", "an input is of a known kind"},
+	{"STATE", "ST-1", "a state is one of the four"},
+}
+
+// Violation is a broken invariant. A step that would break one panics with it; Audit
+// returns it.
+type Violation struct {
+	ID     string // of the Invariant
+	Detail string
+}
+
+// Error implements error.
+func (v *Violation) Error() string { return "invariant " + v.ID + ": " + v.Detail }
+
+// bug builds the panic value of a broken invariant.
+func bug(id, format string, args ...any) *Violation {
+	return &Violation{ID: id, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Audit checks the whole state and returns the first violation, or nil. It costs O(state).
+func (m *Machine) Audit() *Violation {
+	live := 0
+	for i := 1; i < len(m.peers); i++ {
+		if m.peers[i].used && m.peers[i].phase != Absent {
+			live++
+		}
+		if v := m.AuditPeer(PeerID(i)); v != nil {
+			return v
+		}
+	}
+	if live != m.live {
+		return bug("LIVE-COUNT", "%d incarnations run, %d are counted", live, m.live)
+	}
+	if v := m.auditClaims(); v != nil {
+		return v
+	}
+	return m.auditExpiry()
+}
+
+// AuditPeer checks one peer in time independent of the size of the state.
+func (m *Machine) AuditPeer(id PeerID) *Violation {
+	p := &m.peers[id]
+	if !p.used {
+		return nil
+	}
+	for i := range peerRules {
+		if r := &peerRules[i]; !r.holds(p) {
+			return bug(r.id, "peer %d is %s/%s/%s at generation %d with %d claims, %d waiters, %d calls, reason %s, again %t, overdue %t, class %d",
+				id, p.state, p.phase, p.stage, p.gen, p.claims.n, p.waiters.n, p.calls.n, p.reason, p.again, p.overdue, p.class)
+		}
+	}
+	return nil
+}
+
+var peerRules = []struct {
+	id    string
+	holds func(*peer) bool
+}{
+	{"STATE", func(p *peer) bool { return p.state >= Disconnected && p.state <= Failed }},
+	{"CONNECTED-UP", func(p *peer) bool { return p.state != Connected || p.phase == Up }},
+	{"DISCONNECTED-IDLE", func(p *peer) bool {
+		return p.state != Disconnected || p.phase == Absent || p.phase == Stopping
+	}},
+	{"CONNECTING-LIVE", func(p *peer) bool {
+		return p.state != Connecting || p.phase == Dialing || p.phase == Stopping && p.again
+	}},
+	{"FAILED-SILENT", func(p *peer) bool {
+		return p.state != Failed || p.phase != Dialing && p.phase != Up
+	}},
+	{"WAITER", func(p *peer) bool { return p.waiters.n == 0 || p.phase == Dialing || p.again }},
+	{"ADMIT", func(p *peer) bool { return p.calls.n == 0 || p.phase == Up || p.phase == Broken }},
+	{"CLAIMED", func(p *peer) bool { return p.claims.n > 0 || p.phase == Stopping }},
+	{"IDLE-CLOCK", func(p *peer) bool {
+		return (p.class == classIdle) == (p.state == Connected && p.calls.n == 0)
+	}},
+	{"AGEING", func(p *peer) bool {
+		return (p.class == classFailed) == (p.state == Failed && !p.again && !p.overdue)
+	}},
+	{"BOUNDED", func(p *peer) bool {
+		return (p.timer != 0) == (p.phase == Dialing || p.phase == Stopping && p.stage != StageStuck)
+	}},
+	{"PENDING", func(p *peer) bool { return !p.again || p.phase == Stopping }},
+	{"TOOLS", func(p *peer) bool { return p.tools == 0 || p.state == Connected || p.state == Failed }},
+}
+
+func (m *Machine) auditClaims() *Violation {
+	linked := 0
+	for i := 1; i < len(m.peers); i++ {
+		for c := m.peers[i].claims.head; c != 0; c = m.inPeer[c].next {
+			linked++
+			cl := &m.claims[c]
+			if cl.peer != PeerID(i) || m.byKey[cl.claimKey] != c || m.owners[cl.owner] == nil {
+				return bug("CLAIM-LINK", "claim (%d, %d) hangs on peer %d but names peer %d",
+					cl.owner, cl.name, i, cl.peer)
+			}
+		}
+	}
+	if linked != len(m.byKey) {
+		return bug("CLAIM-LINK", "%d claims hang on peers, %d are held", linked, len(m.byKey))
+	}
+	return nil
+}
+
+func (m *Machine) auditExpiry() *Violation {
+	for i := range m.expiry {
+		last := Instant(0)
+		for p := m.expiry[i].list.head; p != 0; p = m.inExpiry[p].next {
+			if m.peers[p].stamp < last {
+				return bug("EXPIRY-ORDER", "peer %d of class %d has stamp %d after %d",
+					p, i+1, m.peers[p].stamp, last)
+			}
+			last = m.peers[p].stamp
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package lifecycle
+
+// links threads a slab entry into one intrusive list. Slabs are indexed from 1, so that the
+// zero value means "in no list" and a zero list is empty.
+type links struct{ prev, next int32 }
+
+// list is a FIFO of slab indices. Push and remove are O(1) and allocate nothing.
+type list struct{ head, tail, n int32 }
+
+func (l *list) push(ls []links, i int32) {
+	ls[i] = links{prev: l.tail}
+	if l.tail != 0 {
+		ls[l.tail].next = i
+	} else {
+		l.head = i
+	}
+	l.tail = i
+	l.n++
+}
+
+func (l *list) remove(ls []links, i int32) {
+	at := ls[i]
+	if at.prev != 0 {
+		ls[at.prev].next = at.next
+	} else {
+		l.head = at.next
+	}
+	if at.next != 0 {
+		ls[at.next].prev = at.prev
+	} else {
+		l.tail = at.prev
+	}
+	ls[i] = links{}
+	l.n--
+}
+
+// alloc returns a free slab index, growing the slab and its link arrays when none is left.
+func alloc[T any](slab *[]T, free *[]int32, more ...*[]links) int32 {
+	if n := len(*free); n > 0 {
+		i := (*free)[n-1]
+		*free = (*free)[:n-1]
+		return i
+	}
+	var zero T
+	if len(*slab) == 0 {
+		*slab = append(*slab, zero)
+	}
+	*slab = append(*slab, zero)
+	for _, ls := range more {
+		for len(*ls) < len(*slab) {
+			*ls = append(*ls, links{})
+		}
+	}
+	return int32(len(*slab) - 1)
+}

@@ -1,0 +1,208 @@
+package lifecycle
+
+import "time"
+
+// Machine is the lifecycle of every peer of one daemon. Create it with [New].
+type Machine struct {
+	cfg Config
+	now Instant
+
+	peers    []peer
+	freePeer []int32
+	byFP     map[Fingerprint]PeerID
+
+	claims    []claim
+	freeClaim []int32
+	byKey     map[claimKey]int32
+	inPeer    []links // claims of a peer, in the order in which they joined
+	inOwner   []links // claims of an owner, in the order in which they were made
+
+	owners    map[OwnerID]*list
+	lastOwner OwnerID
+
+	tickets  []ticket
+	inTicket []links // waiters of a peer, or its calls
+
+	timers     timers
+	drainTimer armed
+	draining   bool
+
+	expiry   [2]expiryClass
+	inExpiry []links // peers in an expiry class
+
+	seq   uint64
+	live  int // incarnations that have not exited
+	stats Stats
+	out   Output
+}
+
+// peer is a slot: one fingerprint, its standing and its current incarnation.
+type peer struct {
+	fp          Fingerprint
+	used        bool
+	state       State
+	phase       Phase
+	stage       Stage
+	reason      Reason // of the last failure; outlives ageing (SPEC ST-8)
+	again       bool   // dial as soon as nothing runs
+	byReconnect bool   // the pending or running attempt belongs to a reconnect
+	class       classID
+	overdue     bool // aged while calls were in flight; ages when they end
+	gen         Generation
+	tools       uint32
+	timer       armed
+	since       Instant // last transition
+	stamp       Instant // start of idleness, or time of failure
+	claims      list
+	waiters     list
+	calls       list
+}
+
+type claimKey struct {
+	owner OwnerID
+	name  NameID
+}
+
+type claim struct {
+	claimKey
+	peer PeerID
+}
+
+type ticketPhase uint8
+
+const (
+	ticketFree ticketPhase = iota
+	ticketWaiting
+	ticketAdmitted
+)
+
+// ticketMode says what its caller wants once the attempt has ended.
+type ticketMode uint8
+
+const (
+	modeCall   ticketMode = iota // to be admitted
+	modeSettle                   // to be told the state
+)
+
+type ticket struct {
+	id    Ticket
+	owner OwnerID
+	name  NameID
+	peer  PeerID
+	gen   Generation
+	phase ticketPhase
+	mode  ticketMode
+	timer armed
+}
+
+// Stats counts what a caller may want to watch.
+type Stats struct {
+	Spawns  uint64 // Dial effects
+	Stale   uint64 // completions that changed nothing (SPEC ST-2)
+	Evicted uint64 // idle peers stopped by the reaper
+	Aged    uint64 // Failed peers that became Disconnected
+	Stuck   uint64 // incarnations that outlived SIGKILL's grace (SPEC ST-9)
+}
+
+// New returns a machine at instant 0. It panics on a configuration that does not validate.
+func New(cfg Config) *Machine {
+	if err := cfg.Validate(); err != nil {
+		panic(bug("CONFIG", "%v", err))
+	}
+	m := &Machine{
+		cfg:      cfg,
+		byFP:     map[Fingerprint]PeerID{},
+		byKey:    map[claimKey]int32{},
+		owners:   map[OwnerID]*list{},
+		peers:    make([]peer, 1),
+		claims:   make([]claim, 1),
+		tickets:  make([]ticket, 1),
+		inPeer:   make([]links, 1),
+		inOwner:  make([]links, 1),
+		inTicket: make([]links, 1),
+		inExpiry: make([]links, 1),
+	}
+	m.setPeriods()
+	return m
+}
+
+// Step feeds one input at the instant now, which must not be before the last one.
+func (m *Machine) Step(now Instant, in Input) Output {
+	if now < m.now {
+		panic(bug("TIME", "step at %d after one at %d", now, m.now))
+	}
+	m.now = now
+	m.out.Effects = m.out.Effects[:0]
+	m.out.Events = m.out.Events[:0]
+	m.out.Replies = m.out.Replies[:0]
+	m.handle(&in)
+	return m.out
+}
+
+func (m *Machine) handle(in *Input) {
+	switch in.Kind {
+	case InOwnerBorn:
+		m.ownerBorn(in.Owner)
+	case InOwnerDied:
+		m.ownerDied(in.Owner)
+	case InDeclare:
+		m.declare(in)
+	case InRelease:
+		m.release(in)
+	case InDispatch, InEnsure, InReconnect:
+		m.open(in)
+	case InCancel:
+		m.cancel(in.Ticket)
+	case InCallDone:
+		m.callDone(in.Ticket, in.Done)
+	case InConnected:
+		m.connected(in.Peer, in.Gen, in.Tools)
+	case InConnectFailed:
+		m.connectFailed(in.Peer, in.Gen)
+	case InBroken:
+		m.broken(in.Peer, in.Gen)
+	case InExited:
+		m.exited(in.Peer, in.Gen)
+	case InTimeReached:
+		m.timeReached()
+	case InConfigure:
+		m.configure(in.Config)
+	case InDrain:
+		m.drain()
+	default:
+		panic(bug("INPUT", "input of kind %d", in.Kind))
+	}
+}
+
+// Deadline returns the instant at which TimeReached has something to do, or Never. Reaper
+// ticks that would find nothing expired are not deadlines: an idle machine never wakes.
+func (m *Machine) Deadline() Instant {
+	at := Never
+	if len(m.timers.heap) > 0 {
+		at = m.timers.heap[0].at
+	}
+	for i := range m.expiry {
+		at = min(at, m.nextTick(classID(i+1)))
+	}
+	return at
+}
+
+// Now returns the instant of the last step.
+func (m *Machine) Now() Instant { return m.now }
+
+// Live returns the number of incarnations whose exit was not observed yet.
+func (m *Machine) Live() int { return m.live }
+
+// Stats returns the counters.
+func (m *Machine) Stats() Stats { return m.stats }
+
+func (m *Machine) after(d time.Duration) Instant {
+	if at := m.now + Instant(d); at >= m.now {
+		return at
+	}
+	return Never - 1
+}
+
+func (m *Machine) effect(e Effect) { m.out.Effects = append(m.out.Effects, e) }
+
+func (m *Machine) reply(r Reply) { m.out.Replies = append(m.out.Replies, r) }

@@ -1,0 +1,97 @@
+package lifecycle
+
+import "time"
+
+// stop puts the current incarnation on the ladder, unless nothing runs or it is there.
+func (m *Machine) stop(id PeerID) {
+	p := &m.peers[id]
+	switch p.phase {
+	case Absent, Stopping:
+		return
+	case Dialing:
+		m.disarm(&p.timer)
+		m.effect(Effect{Kind: EffectAbandonDial, Peer: id, Gen: p.gen})
+	case Up, Broken:
+	}
+	p.phase = Stopping
+	m.rung(id, StageClose, m.cfg.CloseGrace)
+}
+
+// rung performs one stage and arms the next.
+func (m *Machine) rung(id PeerID, s Stage, grace time.Duration) {
+	p := &m.peers[id]
+	p.stage = s
+	m.effect(Effect{Kind: EffectStop, Peer: id, Gen: p.gen, Stage: s})
+	m.arm(timerStop, int32(id), m.after(grace))
+}
+
+// rungOver escalates: the incarnation outlived the grace of its stage.
+func (m *Machine) rungOver(id PeerID) {
+	p := &m.peers[id]
+	switch p.stage {
+	case StageClose:
+		m.rung(id, StageTerminate, m.cfg.TerminateGrace)
+	case StageTerminate:
+		m.rung(id, StageKill, m.cfg.KillGrace)
+	case StageKill:
+		p.stage = StageStuck
+		m.stats.Stuck++
+	case NoStage, StageStuck:
+		panic(bug("TIMER", "rung of peer %d ended at stage %s", id, p.stage))
+	}
+}
+
+// drain refuses whoever waits, stops what is idle, and gives calls in flight their grace.
+func (m *Machine) drain() {
+	if m.draining {
+		return
+	}
+	m.draining = true
+	busy := false
+	for i := 1; i < len(m.peers); i++ {
+		if id := PeerID(i); m.peers[i].used {
+			m.drainPeer(id, false)
+			busy = busy || m.peers[i].calls.n > 0
+		}
+	}
+	if busy {
+		m.arm(timerDrain, 0, m.after(m.cfg.DrainGrace))
+	}
+}
+
+// drainOver ends the grace.
+func (m *Machine) drainOver() {
+	for i := 1; i < len(m.peers); i++ {
+		if m.peers[i].used {
+			m.drainPeer(PeerID(i), true)
+		}
+	}
+}
+
+// drainPeer stops one peer, unless it has calls in flight and they are not to be cut.
+func (m *Machine) drainPeer(id PeerID, cut bool) {
+	p := &m.peers[id]
+	p.again, p.byReconnect = false, false
+	for p.waiters.head != 0 {
+		slot := p.waiters.head
+		p.waiters.remove(m.inTicket, slot)
+		m.endTicket(slot)
+		m.refuse(m.tickets[slot].id, ReasonDraining)
+	}
+	if p.calls.n > 0 && !cut {
+		p.overdue = p.state == Failed
+		m.unclass(id)
+		return
+	}
+	m.cutCalls(id, ReasonDraining)
+	switch p.state {
+	case Connecting:
+		m.stop(id)
+		m.becomeFailed(id, ReasonDraining, 0)
+		m.becomeDisconnected(id)
+	case Connected, Failed:
+		m.becomeDisconnected(id)
+	case Disconnected, NoState:
+	}
+	m.stop(id)
+}

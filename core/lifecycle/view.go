@@ -1,0 +1,42 @@
+package lifecycle
+
+// View is the standing of one peer, as listings show it.
+type View struct {
+	Peer     PeerID
+	Gen      Generation // of the newest incarnation; 0 if there never was one
+	State    State
+	Phase    Phase
+	Stage    Stage  // rung of the ladder, while Phase is Stopping
+	Reason   Reason // of the last failure, also after it aged (SPEC ST-8)
+	Tools    uint32
+	Claims   int
+	Waiters  int
+	InFlight int
+	Since    Instant // of the last transition
+	RetryAt  Instant // when a Failed peer ages, else Never
+}
+
+// Claimed returns the peer behind a claim, or 0.
+func (m *Machine) Claimed(o OwnerID, n NameID) PeerID {
+	i, ok := m.byKey[claimKey{o, n}]
+	if !ok {
+		return 0
+	}
+	return m.claims[i].peer
+}
+
+// View returns the standing of a peer; its State is NoState if the slot is free.
+func (m *Machine) View(id PeerID) View {
+	if id <= 0 || int(id) >= len(m.peers) || !m.peers[id].used {
+		return View{Peer: id, RetryAt: Never}
+	}
+	p := &m.peers[id]
+	return View{
+		Peer: id, Gen: p.gen, State: p.state, Phase: p.phase, Stage: p.stage,
+		Reason: p.reason, Tools: p.tools, Claims: int(p.claims.n), Waiters: int(p.waiters.n),
+		InFlight: int(p.calls.n), Since: p.since, RetryAt: m.retryAt(id),
+	}
+}
+
+// Slots returns one more than the highest PeerID ever used; free slots are among them.
+func (m *Machine) Slots() int { return len(m.peers) }
