@@ -49,9 +49,10 @@
 //
 // A connection whose byte stream can no longer be trusted is closed by the operation
 // that noticed: half a frame read or written, an oversize frame, a request given up
-// before its answer came. It stays open after a refusal, after a message that could
-// not be decoded (its frame was read whole), after one that was too large to be sent
-// (nothing was), and after a context that ended while no frame was under way.
+// before its answer came. It stays open after a refusal and after a message too large
+// to be sent, of which nothing was. Reading by hand also leaves it open after a message
+// that could not be decoded, since its frame was read whole, and after a context that
+// ended while no frame was under way.
 //
 // # Not promised
 //

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
 const (
@@ -68,12 +67,13 @@ func ReadFrame(r io.Reader) ([]byte, error) {
 	return readPayload(r, int(size))
 }
 
-// readPayload reads size bytes into a buffer that at most doubles whenever it is full.
+// readPayload reads size bytes into a buffer that doubles whenever it is full. It does
+// not use slices.Grow, which takes up to half as much again.
 func readPayload(r io.Reader, size int) ([]byte, error) {
 	payload := make([]byte, 0, min(size, firstRead))
 	for len(payload) < size {
 		if len(payload) == cap(payload) {
-			payload = slices.Grow(payload, min(len(payload), size-len(payload)))
+			payload = append(make([]byte, 0, min(2*len(payload), size)), payload...)
 		}
 		n, err := io.ReadFull(r, payload[len(payload):min(cap(payload), size)])
 		payload = payload[:len(payload)+n]
