@@ -10,6 +10,9 @@ func MakeTicket(slot, serial uint32) Ticket {
 	return Ticket(uint64(serial)<<32 | uint64(slot))
 }
 
+// Slot returns the slot, from 1; callers may index their own tables with it.
+func (t Ticket) Slot() int { return int(uint32(t)) }
+
 func (t Ticket) slot() int32 { return int32(uint32(t)) }
 
 // Tickets hands out ticket numbers with the densest slots first. The zero value is ready.

@@ -1,0 +1,294 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/callerr"
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/core/transport"
+)
+
+// Listing is what one claim contributes to a listing.
+type Listing struct {
+	Name  string
+	Tools []transport.Tool
+	Err   error // why there are no tools; a *callerr.Error
+}
+
+// Dispatch is a listing: it brings up every peer that the owner claims, all at once, and
+// reads their tools (SPEC DI-1, DI-3, DI-11). The result is in declaration order.
+func (o *Owner) Dispatch(ctx context.Context) ([]Listing, error) {
+	h := o.h
+	h.mu.Lock()
+	if err := o.mayAct(); err != nil {
+		h.mu.Unlock()
+		return nil, err
+	}
+	out := make([]Listing, len(o.claims))
+	waits := make([]*waiter, len(o.claims))
+	for i, id := range slices.Clone(o.claims) {
+		out[i].Name = o.names[id]
+		waits[i] = o.open(id, lifecycle.Dispatch)
+	}
+	h.mu.Unlock()
+	for i, w := range waits {
+		out[i].Tools, out[i].Err = h.list(ctx, w)
+	}
+	return out, ctx.Err()
+}
+
+// list waits for a peer and reads the tools of the incarnation that admitted the ticket.
+func (h *Host) list(ctx context.Context, w *waiter) ([]transport.Tool, error) {
+	r := h.wait(ctx, w)
+	if r.Kind != lifecycle.ReplyReady {
+		return nil, h.refused(&r, w.text)
+	}
+	h.mu.Lock()
+	tools := slices.Clone(w.inc.peer.live)
+	h.mu.Unlock()
+	h.finish(w, lifecycle.DoneAnswered, "")
+	return tools, nil
+}
+
+// Call calls a tool by name through the first declarer that exports it and is able to serve
+// (SPEC DI-8). It starts the peers that could export it, not every sibling (SPEC DI-7).
+// args is a JSON object or empty. Errors are *callerr.Error, or ErrClosed.
+func (o *Owner) Call(ctx context.Context, tool string, args json.RawMessage) (*transport.Result, error) {
+	h := o.h
+	h.mu.Lock()
+	if err := o.mayAct(); err != nil {
+		h.mu.Unlock()
+		return nil, err
+	}
+	candidates, first := o.candidates(tool)
+	waits := make([]*waiter, 0, len(candidates))
+	for _, id := range candidates[:first] {
+		waits = append(waits, o.open(id, lifecycle.Dispatch))
+	}
+	h.mu.Unlock()
+
+	var failed error
+	for i := range candidates {
+		if i >= len(waits) {
+			h.mu.Lock()
+			waits = append(waits, o.open(candidates[i], lifecycle.Dispatch))
+			h.mu.Unlock()
+		}
+		res, err, ok := h.try(ctx, waits[i], tool, args)
+		if ok {
+			h.dropAll(waits[i+1:])
+			return res, err
+		}
+		if failed == nil {
+			failed = err
+		}
+	}
+	if failed == nil {
+		failed = refusal(lifecycle.ReasonNoClaim, "tool not available: "+tool)
+	}
+	return nil, failed
+}
+
+// candidates returns the claims to try: those whose remembered catalogue names the tool,
+// then those that nobody has listed yet, each in declaration order. The first few are to be
+// brought up at once: one that is known to export the tool, else all that might.
+func (o *Owner) candidates(tool string) (ids []lifecycle.NameID, first int) {
+	var unknown []lifecycle.NameID
+	for _, id := range o.claims {
+		switch p := o.peerOf(id); {
+		case !p.hasKnown:
+			unknown = append(unknown, id)
+		case exports(p.known, tool):
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > 0 {
+		return append(ids, unknown...), 1
+	}
+	return unknown, len(unknown)
+}
+
+func exports(tools []transport.Tool, name string) bool {
+	return slices.ContainsFunc(tools, func(t transport.Tool) bool { return t.Name == name })
+}
+
+// try waits for one declarer and calls the tool on it. ok is false when the declarer cannot
+// serve: err then says why, or is nil when it simply does not export the tool.
+func (h *Host) try(ctx context.Context, w *waiter, tool string, args json.RawMessage) (_ *transport.Result, err error, ok bool) {
+	r := h.wait(ctx, w)
+	if r.Kind != lifecycle.ReplyReady {
+		err = h.refused(&r, w.text)
+		return nil, err, r.Reason == lifecycle.ReasonCancelled
+	}
+	h.mu.Lock()
+	has := exports(w.inc.peer.live, tool)
+	h.mu.Unlock()
+	if !has {
+		h.finish(w, lifecycle.DoneAnswered, "")
+		return nil, nil, false
+	}
+	res, err := h.call(ctx, w, tool, args)
+	return res, err, true
+}
+
+// dropAll cancels the tickets of declarers that are not needed any more; their attempts run
+// on (SPEC DI-9).
+func (h *Host) dropAll(waits []*waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range waits {
+		if h.waiter(w.ticket) == w {
+			if w.inc != nil {
+				h.end(w)
+				h.step(lifecycle.CallDone(w.ticket, lifecycle.DoneAnswered))
+				continue
+			}
+			h.step(lifecycle.Cancel(w.ticket))
+		}
+	}
+}
+
+type outcome struct {
+	res *transport.Result
+	err error
+}
+
+// call runs an admitted call. It returns when the session answered, when the machine ended
+// the call, or when the caller gave up, whichever comes first: a session that is blocked in
+// a write never holds its caller (SPEC CA-8).
+func (h *Host) call(ctx context.Context, w *waiter, tool string, args json.RawMessage) (*transport.Result, error) {
+	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	done := make(chan outcome, 1)
+	h.launch(w, func() {
+		res, err := w.inc.session.Call(callCtx, tool, args)
+		done <- outcome{res, err}
+	})
+	select {
+	case o := <-done:
+		h.finish(w, doneKind(o.err), errText(o.err))
+		return o.res, o.err
+	case <-w.abandoned:
+		return nil, w.abandonedError()
+	case <-ctx.Done():
+		h.finish(w, lifecycle.DoneCancelled, "")
+		return nil, &callerr.Error{Kind: callerr.Cancelled, Phase: callerr.PhaseAnswer,
+			Msg: "the call was cancelled by its caller", Err: context.Cause(ctx)}
+	}
+}
+
+// launch runs f while the ticket is open. A ticket that the machine ended meanwhile runs
+// nothing: its incarnation may be gone, and Close may have stopped to count goroutines.
+func (h *Host) launch(w *waiter, f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.waiter(w.ticket) != w {
+		return
+	}
+	h.wg.Go(f)
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// doneKind translates a session's classification. An error of no kind is a transport's bug
+// and counts against the transport.
+func doneKind(err error) lifecycle.DoneKind {
+	if err == nil {
+		return lifecycle.DoneAnswered
+	}
+	switch callerr.KindOf(err) {
+	case callerr.Rejected:
+		return lifecycle.DoneRejected
+	case callerr.Cancelled:
+		return lifecycle.DoneCancelled
+	case callerr.Transport, callerr.Refused:
+	}
+	return lifecycle.DoneTransport
+}
+
+func (w *waiter) abandonedError() error {
+	return &callerr.Error{Kind: callerr.Transport, Phase: callerr.PhaseAnswer, Msg: w.text,
+		Err: &RefusedError{Reason: w.why}}
+}
+
+// refused builds the error of a refused ticket.
+func (h *Host) refused(r *lifecycle.Reply, text string) error {
+	e := refusal(r.Reason, refusalText(r.Reason))
+	e.Err = &RefusedError{Reason: r.Reason, Cause: r.Cause}
+	switch r.Reason {
+	case lifecycle.ReasonCancelled:
+		e.Kind = callerr.Cancelled
+	case lifecycle.ReasonFailed:
+		e.Msg = "mcp peer is failed: " + text
+		e.Hint = h.retryHint(r.RetryAt)
+		e.Msg += " (" + e.Hint + ")"
+	}
+	return e
+}
+
+func (h *Host) retryHint(at lifecycle.Instant) string {
+	if at == lifecycle.Never {
+		return "reconnect it to try again"
+	}
+	h.mu.Lock()
+	wait := time.Duration(at - h.last)
+	h.mu.Unlock()
+	if wait <= 0 {
+		return "the next call after the reaper's tick tries again"
+	}
+	return fmt.Sprintf("tried again by the first call in %v, or at once by a reconnect", wait.Round(time.Millisecond))
+}
+
+var refusalTexts = map[lifecycle.Reason]string{
+	lifecycle.ReasonNoClaim:    "the mcp is not registered",
+	lifecycle.ReasonDeadOwner:  "the owner is dead",
+	lifecycle.ReasonOverloaded: "too many calls wait for this peer; try again later",
+	lifecycle.ReasonReleased:   "the mcp was unregistered while the call waited",
+	lifecycle.ReasonCancelled:  "the call was cancelled by its caller",
+	lifecycle.ReasonDraining:   "the daemon is shutting down",
+}
+
+func refusalText(r lifecycle.Reason) string {
+	if s, ok := refusalTexts[r]; ok {
+		return s
+	}
+	return r.String()
+}
+
+// reasonText says why a peer failed or a call ended, in words. Called with mu held.
+func (h *Host) reasonText(r lifecycle.Reason, p *peer) string {
+	switch r {
+	case lifecycle.ReasonConnectTimeout:
+		return fmt.Sprintf("timed out after %v", h.cfg.Lifecycle.ConnectTimeout)
+	case lifecycle.ReasonCallTimeout:
+		return fmt.Sprintf("no answer within %v", h.cfg.Lifecycle.CallTimeout)
+	case lifecycle.ReasonReconnect:
+		return "the peer was reconnected while the call was in flight"
+	case lifecycle.ReasonReleased:
+		return "the peer was stopped while the call was in flight: its last claim went"
+	case lifecycle.ReasonDraining:
+		return "the daemon is shutting down"
+	case lifecycle.ReasonDeadOwner:
+		return "the owner is dead"
+	case lifecycle.NoReason:
+		return ""
+	}
+	return p.err
+}
+
+// failure is the text that listings and events show for a Failed peer. Called with mu held.
+func (h *Host) failure(r lifecycle.Reason, p *peer) string {
+	if r == lifecycle.ReasonCallTimeout {
+		return "mcp call failed: " + h.reasonText(r, p)
+	}
+	return h.reasonText(r, p)
+}

@@ -1,0 +1,61 @@
+package core
+
+import (
+	"errors"
+	"runtime"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/core/transport"
+)
+
+// Config is what a Host is opened with. Dialer is required; the zero value of every other
+// field has the documented meaning.
+type Config struct {
+	// Dialer starts peers.
+	Dialer transport.Dialer
+	// Clock is the only clock of the host. nil means real time.
+	Clock clockwork.Clock
+	// Lifecycle holds the times and bounds. nil means lifecycle.DefaultConfig.
+	Lifecycle *lifecycle.Config
+	// Key keys the fingerprints, so that nothing derived from a secret leaves the process
+	// in a form that can be guessed (SPEC ID-4, ID-5). Empty means a fresh random key.
+	Key []byte
+	// MaxSpawns bounds the processes being created at one moment; more wait first come,
+	// first served. 0 means four for each processor.
+	MaxSpawns int
+	// EventQueue bounds what one subscriber may lag behind before it gets a gap marker and a
+	// fresh snapshot (SPEC EV-3). 0 means 1024.
+	EventQueue int
+	// Recorder, if set, keeps every input and output of the machine for a replay.
+	Recorder *Recorder
+}
+
+// complete fills the defaults in and reports every problem at once.
+func (c Config) complete() (Config, error) {
+	var errs []error
+	if c.Dialer == nil {
+		errs = append(errs, errors.New("core: Config.Dialer is nil; give a transport.Dialer"))
+	}
+	if c.Clock == nil {
+		c.Clock = clockwork.NewRealClock()
+	}
+	if c.Lifecycle == nil {
+		d := lifecycle.DefaultConfig()
+		c.Lifecycle = &d
+	}
+	if err := c.Lifecycle.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if c.MaxSpawns < 0 || c.EventQueue < 0 {
+		errs = append(errs, errors.New("core: MaxSpawns and EventQueue are 0 for the default or more"))
+	}
+	if c.MaxSpawns == 0 {
+		c.MaxSpawns = 4 * runtime.GOMAXPROCS(0)
+	}
+	if c.EventQueue == 0 {
+		c.EventQueue = 1024
+	}
+	return c, errors.Join(errs...)
+}

@@ -1,0 +1,117 @@
+package core
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+// ErrClosed is returned by every operation on a Host after Close began.
+var ErrClosed = errors.New("core: the host is closed")
+
+// Host runs peers for owners. Open one with [Open]; all methods may be called concurrently.
+type Host struct {
+	cfg    Config
+	origin time.Time
+	spawns chan struct{}  // one token for each process being created
+	wg     sync.WaitGroup // goroutines of incarnations, calls and the timer
+
+	mu       sync.Mutex // guards everything below; never held across a transport call that can block
+	machine  *lifecycle.Machine
+	last     lifecycle.Instant
+	timer    clockwork.Timer
+	armed    lifecycle.Instant // when the timer fires; Never if it is not armed
+	timerSeq uint64
+	tickets  lifecycle.Tickets
+	waiters  []*waiter // by ticket slot
+	byFP     map[lifecycle.Fingerprint]*peer
+	peers    []*peer // by PeerID
+	owners   map[lifecycle.OwnerID]*Owner
+	lastID   lifecycle.OwnerID
+	bus      bus
+	closing  bool
+	idle     chan struct{} // closed when the last incarnation is gone after closing began
+}
+
+// Open returns a host that runs nothing yet.
+func Open(cfg Config) (*Host, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.Key) == 0 {
+		cfg.Key = make([]byte, 32)
+		rand.Read(cfg.Key)
+	}
+	h := &Host{
+		cfg:     cfg,
+		origin:  cfg.Clock.Now(),
+		spawns:  make(chan struct{}, cfg.MaxSpawns),
+		machine: lifecycle.New(*cfg.Lifecycle),
+		armed:   lifecycle.Never,
+		byFP:    map[lifecycle.Fingerprint]*peer{},
+		owners:  map[lifecycle.OwnerID]*Owner{},
+		idle:    make(chan struct{}),
+	}
+	if cfg.Recorder != nil {
+		cfg.Recorder.begin(*cfg.Lifecycle)
+	}
+	return h, nil
+}
+
+// Close refuses new work, gives calls in flight their grace, ends every peer in parallel and
+// returns after the last process and goroutine of the host ended (SPEC SH-1, SH-2). When ctx
+// ends first, Close returns an error that counts what is left; the ladder goes on. A second
+// Close waits like the first.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	if !h.closing {
+		h.closing = true
+		h.step(lifecycle.Drain())
+		h.checkIdle()
+	}
+	h.mu.Unlock()
+	select {
+	case <-h.idle:
+	case <-ctx.Done():
+		h.mu.Lock()
+		left := h.machine.Live()
+		h.mu.Unlock()
+		return fmt.Errorf("core: %d peers still on the stop ladder: %w", left, context.Cause(ctx))
+	}
+	h.mu.Lock()
+	h.bus.close()
+	h.mu.Unlock()
+	h.wg.Wait()
+	return nil
+}
+
+// checkIdle ends the wait of Close once nothing runs. Called with mu held.
+func (h *Host) checkIdle() {
+	if !h.closing || h.machine.Live() > 0 {
+		return
+	}
+	select {
+	case <-h.idle:
+	default:
+		if h.timer != nil && h.timer.Stop() {
+			h.wg.Done()
+		}
+		h.armed = lifecycle.Never
+		close(h.idle)
+	}
+}
+
+// Stats returns the machine's counters and the number of live incarnations.
+func (h *Host) Stats() (stats lifecycle.Stats, live int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.machine.Stats(), h.machine.Live()
+}

@@ -1,0 +1,162 @@
+package core
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mayfly-mcp/mayfly/core/callerr"
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/core/transport"
+)
+
+// peer is the payload of one fingerprint: everything that the machine must not know.
+type peer struct {
+	fp   lifecycle.Fingerprint
+	cfg  transport.Config
+	inc  *incarnation     // the newest, nil before the first
+	err  string           // text of the last failure that has one of its own
+	live []transport.Tool // what the machine counts as the peer's tools
+	// known is the list of the last incarnation that had one. It survives eviction, so that
+	// a call can find its peer without waking every sibling (SPEC DI-7).
+	known    []transport.Tool
+	hasKnown bool
+}
+
+// incarnation is one run of a peer. Its goroutine owns the session until nothing is left.
+type incarnation struct {
+	h      *Host
+	peer   *peer
+	id     lifecycle.PeerID
+	gen    lifecycle.Generation
+	ctx    context.Context // ends when the dial is abandoned or everything is gone
+	cancel context.CancelCauseFunc
+	stages chan transport.Stage // rungs to perform; the ladder has three
+	// session is set under Host.mu before Connected is fed.
+	session transport.Session
+}
+
+var errAbandoned = errors.New("the attempt was abandoned")
+
+func (h *Host) dial(e *lifecycle.Effect) {
+	p := h.byFP[e.FP]
+	inc := &incarnation{h: h, peer: p, id: e.Peer, gen: e.Gen, stages: make(chan transport.Stage, 3)}
+	inc.ctx, inc.cancel = context.WithCancelCause(context.Background())
+	p.inc = inc
+	h.wg.Add(1)
+	go inc.run(p.cfg)
+}
+
+// run lives as long as the incarnation. It tells the machine Exited exactly once, last.
+func (i *incarnation) run(cfg transport.Config) {
+	defer i.h.wg.Done()
+	defer i.cancel(nil)
+	s, err := i.spawn(cfg)
+	if err != nil {
+		i.feedError(lifecycle.ConnectFailed(i.id, i.gen), err)
+		i.h.feed(lifecycle.Exited(i.id, i.gen))
+		return
+	}
+	i.h.wg.Add(1)
+	go i.initialize(s)
+	i.watch(s)
+}
+
+// spawn waits for its turn and starts the process.
+func (i *incarnation) spawn(cfg transport.Config) (transport.Session, error) {
+	select {
+	case i.h.spawns <- struct{}{}:
+	case <-i.ctx.Done():
+		return nil, context.Cause(i.ctx)
+	}
+	defer func() { <-i.h.spawns }()
+	return i.h.cfg.Dialer.Dial(i.ctx, cfg)
+}
+
+func (i *incarnation) initialize(s transport.Session) {
+	defer i.h.wg.Done()
+	tools, err := s.Initialize(i.ctx)
+	if err != nil {
+		i.feedError(lifecycle.ConnectFailed(i.id, i.gen), err)
+		return
+	}
+	h := i.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := i.peer; p.inc == i && i.ctx.Err() == nil {
+		i.session = s
+		p.live, p.known, p.hasKnown = tools, tools, true
+	}
+	h.step(lifecycle.InputConnected(i.id, i.gen, uint32(len(tools))))
+}
+
+// watch performs the rungs of the stop ladder and reports how the incarnation ends.
+func (i *incarnation) watch(s transport.Session) {
+	down := s.Down()
+	for {
+		select {
+		case stage := <-i.stages:
+			s.Stop(stage)
+		case <-down:
+			down = nil
+			i.feedError(lifecycle.SessionBroken(i.id, i.gen), s.Err())
+		case <-s.Done():
+			if down != nil {
+				i.feedError(lifecycle.SessionBroken(i.id, i.gen), s.Err())
+			}
+			i.h.feed(lifecycle.Exited(i.id, i.gen))
+			return
+		}
+	}
+}
+
+// feedError feeds an input that may fail the peer, with the text of that failure.
+func (i *incarnation) feedError(in lifecycle.Input, err error) {
+	h := i.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil && i.peer.inc == i {
+		i.peer.err = failureText(err)
+	}
+	h.step(in)
+}
+
+// failureText is an error as listings show it: without the prefix that belongs to calls.
+func failureText(err error) string {
+	if e, ok := errors.AsType[*callerr.Error](err); ok {
+		return e.Msg
+	}
+	return err.Error()
+}
+
+// perform carries one effect out. Nothing here can block: dialing and stopping happen in the
+// incarnation's goroutine.
+func (h *Host) perform(e *lifecycle.Effect) {
+	switch e.Kind {
+	case lifecycle.EffectDial:
+		h.dial(e)
+	case lifecycle.EffectAbandonDial:
+		h.peers[e.Peer].inc.cancel(errAbandoned)
+	case lifecycle.EffectStop:
+		h.peers[e.Peer].inc.stages <- stageOf(e.Stage)
+	case lifecycle.EffectAbandonCall:
+		h.abandon(e.Ticket, e.Reason)
+	case lifecycle.EffectForget:
+		delete(h.byFP, e.FP)
+		h.peers[e.Peer] = nil
+	default:
+		panic(&lifecycle.Violation{ID: "INPUT", Detail: "effect " + e.Kind.String()})
+	}
+}
+
+func stageOf(s lifecycle.Stage) transport.Stage {
+	switch s {
+	case lifecycle.StageClose:
+		return transport.StageClose
+	case lifecycle.StageTerminate:
+		return transport.StageTerminate
+	case lifecycle.StageKill:
+		return transport.StageKill
+	case lifecycle.NoStage, lifecycle.StageStuck:
+	}
+	panic(&lifecycle.Violation{ID: "INPUT", Detail: "stop stage " + s.String()})
+}

@@ -1,0 +1,167 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mayfly-mcp/mayfly/core/callerr"
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/core/transport"
+)
+
+// Owner is one incarnation of an agent: a live holder of claims. It is dead for good after
+// Close; a restarted agent is a new Owner, even under the same name.
+type Owner struct {
+	h  *Host
+	id lifecycle.OwnerID
+
+	// The fields below are guarded by h.mu.
+	agent  string
+	names  []string // by NameID
+	ids    map[string]lifecycle.NameID
+	claims []lifecycle.NameID // in declaration order
+	dead   bool
+}
+
+// Owner brings an owner to life. agent is the name under which its events appear.
+func (h *Host) Owner(agent string) (*Owner, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return nil, ErrClosed
+	}
+	h.lastID++
+	o := &Owner{h: h, id: h.lastID, agent: agent, ids: map[string]lifecycle.NameID{}}
+	h.owners[o.id] = o
+	h.step(lifecycle.OwnerBorn(o.id))
+	return o, nil
+}
+
+// Declare claims the peer of a configuration under a name, or moves the claim of that name
+// to it. It starts nothing and changes nothing when the claim is already held (SPEC CL-1,
+// CL-4, CL-6).
+func (o *Owner) Declare(name string, cfg transport.Config) error {
+	if name == "" {
+		return errors.New("MCP config must have a name")
+	}
+	h := o.h
+	fp := fingerprint(h.cfg.Key, cfg)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := o.mayAct(); err != nil {
+		return err
+	}
+	p := h.byFP[fp]
+	if p == nil {
+		p = &peer{fp: fp, cfg: cloneConfig(cfg)}
+		h.byFP[fp] = p
+	} else if !sameConfig(p.cfg, cfg) {
+		return fmt.Errorf("fingerprint %s already stands for another configuration", shortID(fp))
+	}
+	id := o.intern(name)
+	out := h.advance(lifecycle.Declare(0, o.id, id, fp))
+	h.bind(h.machine.Claimed(o.id, id), p)
+	if !slices.Contains(o.claims, id) {
+		o.claims = append(o.claims, id)
+	}
+	h.settle(out)
+	return nil
+}
+
+// bind remembers which payload stands behind a slot of the machine.
+func (h *Host) bind(id lifecycle.PeerID, p *peer) {
+	for int(id) >= len(h.peers) {
+		h.peers = append(h.peers, nil)
+	}
+	h.peers[id] = p
+}
+
+// Release gives a claim up. If it was the peer's last one, the peer is on the stop ladder
+// when Release returns (SPEC CL-3).
+func (o *Owner) Release(name string) error {
+	h := o.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := o.mayAct(); err != nil {
+		return err
+	}
+	id, err := o.claim(name)
+	if err != nil {
+		return err
+	}
+	o.claims = slices.DeleteFunc(o.claims, func(c lifecycle.NameID) bool { return c == id })
+	h.step(lifecycle.Release(0, o.id, id))
+	return nil
+}
+
+// Rename changes the name under which the owner's events appear. Nothing is started or
+// stopped (SPEC CL-10).
+func (o *Owner) Rename(agent string) {
+	o.h.mu.Lock()
+	defer o.h.mu.Unlock()
+	o.agent = agent
+}
+
+// Close is the owner's death: all its claims are released in one step, its waiting calls are
+// refused and those in flight are abandoned (SPEC CL-13). A second Close does nothing.
+func (o *Owner) Close() {
+	h := o.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o.dead {
+		return
+	}
+	o.dead, o.claims = true, nil
+	h.step(lifecycle.OwnerDied(o.id))
+	delete(h.owners, o.id)
+}
+
+// mayAct refuses the dead and everybody once the host closes. Called with mu held.
+func (o *Owner) mayAct() error {
+	switch {
+	case o.h.closing:
+		return ErrClosed
+	case o.dead:
+		return refusal(lifecycle.ReasonDeadOwner, "the owner is dead")
+	}
+	return nil
+}
+
+// claim finds the id of a claim that is held. Called with mu held.
+func (o *Owner) claim(name string) (lifecycle.NameID, error) {
+	id, ok := o.ids[name]
+	if !ok || !slices.Contains(o.claims, id) {
+		return 0, refusal(lifecycle.ReasonNoClaim, fmt.Sprintf("mcp '%s' is not registered", name))
+	}
+	return id, nil
+}
+
+func (o *Owner) intern(name string) lifecycle.NameID {
+	id, ok := o.ids[name]
+	if !ok {
+		id = lifecycle.NameID(len(o.names))
+		o.names = append(o.names, name)
+		o.ids[name] = id
+	}
+	return id
+}
+
+// peerOf returns the payload behind a claim. Called with mu held.
+func (o *Owner) peerOf(id lifecycle.NameID) *peer {
+	return o.h.peers[o.h.machine.Claimed(o.id, id)]
+}
+
+// RefusedError is the cause inside a callerr.Error of kind Refused.
+type RefusedError struct {
+	Reason lifecycle.Reason // why the ticket was refused
+	Cause  lifecycle.Reason // the peer's failure, when Reason is ReasonFailed
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string { return "refused: " + e.Reason.String() }
+
+func refusal(why lifecycle.Reason, msg string) *callerr.Error {
+	return &callerr.Error{Kind: callerr.Refused, Definite: true, Msg: msg,
+		Err: &RefusedError{Reason: why}}
+}

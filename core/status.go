@@ -1,0 +1,94 @@
+package core
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/core/transport"
+)
+
+// Status is the standing of one claim.
+type Status struct {
+	Owner lifecycle.OwnerID
+	Agent string
+	Name  string
+	Peer  string // short printable id of the fingerprint
+	State lifecycle.State
+	// Stopping is set while an earlier incarnation is on the stop ladder, Stuck when it
+	// outlived SIGKILL (SPEC ST-1, ST-9).
+	Stopping bool
+	Stuck    bool
+	// Error is the text of the last failure; it stays after the peer aged (SPEC ST-8).
+	Error      string
+	Tools      []transport.Tool
+	Generation lifecycle.Generation
+	Claims     int // of all owners
+	InFlight   int
+}
+
+// List returns the owner's claims in declaration order. It starts nothing.
+func (o *Owner) List() []Status {
+	o.h.mu.Lock()
+	defer o.h.mu.Unlock()
+	out := make([]Status, len(o.claims))
+	for i, id := range o.claims {
+		out[i] = o.status(id)
+	}
+	return out
+}
+
+// status reads one claim from the machine and its payload in one step, so that a row never
+// mixes two moments (SPEC ST-7). Called with mu held.
+func (o *Owner) status(id lifecycle.NameID) Status {
+	p := o.peerOf(id)
+	v := o.h.machine.View(o.h.machine.Claimed(o.id, id))
+	s := Status{
+		Owner: o.id, Agent: o.agent, Name: o.names[id], Peer: shortID(p.fp), State: v.State,
+		Stopping: v.Phase == lifecycle.Stopping, Stuck: v.Stage == lifecycle.StageStuck,
+		Error: o.h.failure(v.Reason, p), Generation: v.Gen, Claims: v.Claims, InFlight: v.InFlight,
+	}
+	if v.Tools > 0 {
+		s.Tools = slices.Clone(p.live)
+	}
+	return s
+}
+
+// Ensure brings the peer of a claim up without using it and returns its standing after the
+// attempt; a failed connect is a Status, not an error (SPEC CF-1).
+func (o *Owner) Ensure(ctx context.Context, name string) (Status, error) {
+	return o.settled(ctx, name, lifecycle.Ensure)
+}
+
+// Reconnect replaces whatever runs behind a claim by a new incarnation of the same
+// configuration, once for all owners, and returns its standing after the attempt (SPEC
+// section 7). A failed connect is a Status, not an error.
+func (o *Owner) Reconnect(ctx context.Context, name string) (Status, error) {
+	return o.settled(ctx, name, lifecycle.Reconnect)
+}
+
+type opener func(lifecycle.Ticket, lifecycle.OwnerID, lifecycle.NameID) lifecycle.Input
+
+func (o *Owner) settled(ctx context.Context, name string, open opener) (Status, error) {
+	h := o.h
+	h.mu.Lock()
+	id, err := o.claimToAct(name)
+	if err != nil {
+		h.mu.Unlock()
+		return Status{}, err
+	}
+	w := o.open(id, open)
+	h.mu.Unlock()
+	r := h.wait(ctx, w)
+	if r.Kind != lifecycle.ReplySettled {
+		return Status{}, h.refused(&r, w.text)
+	}
+	return w.settled, nil
+}
+
+func (o *Owner) claimToAct(name string) (lifecycle.NameID, error) {
+	if err := o.mayAct(); err != nil {
+		return 0, err
+	}
+	return o.claim(name)
+}

@@ -1,0 +1,97 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mayfly-mcp/mayfly/core/callerr"
+	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// maxPages bounds one tool list. A peer that always names a next page is broken.
+	maxPages = 1000
+	// maxTools bounds one tool list likewise.
+	maxTools = 100_000
+)
+
+// page is one answer to tools/list. Schemas stay as the peer sent them.
+type page struct {
+	Tools []*struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	} `json:"tools"`
+	NextCursor string `json:"nextCursor"`
+}
+
+// list reads every page of the tool list, or fails as a whole: a partial list would make
+// tools vanish (SPEC CA-15).
+func (c *Client) list(ctx context.Context, session *mcp.ClientSession, handshake bool) ([]transport.Tool, error) {
+	tools := []transport.Tool{}
+	cursor := ""
+	for range maxPages {
+		raw, err := c.exchange(ctx, methodList, handshake, func(ctx context.Context) error {
+			_, err := session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+			return err
+		})
+		if err != nil {
+			if hasNoTools(session, err) {
+				return tools, nil
+			}
+			return nil, err
+		}
+		next, err := parsePage(raw, &tools)
+		if err != nil {
+			return nil, c.masked(err)
+		}
+		if next == "" {
+			return tools, nil
+		}
+		cursor = next
+	}
+	return nil, badList(fmt.Errorf("more than %d pages", maxPages))
+}
+
+// hasNoTools recognises a server that offers prompts or resources only: it declares no
+// tools and knows no tools/list.
+func hasNoTools(session *mcp.ClientSession, err error) bool {
+	init := session.InitializeResult()
+	if init != nil && init.Capabilities != nil && init.Capabilities.Tools != nil {
+		return false
+	}
+	wire, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && transport.UnknownMethod(wire)
+}
+
+// parsePage appends the tools of one page and returns the cursor of the next one.
+func parsePage(raw json.RawMessage, tools *[]transport.Tool) (string, error) {
+	var p page
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return "", badList(err)
+	}
+	if len(*tools)+len(p.Tools) > maxTools {
+		return "", badList(fmt.Errorf("more than %d tools", maxTools))
+	}
+	for i, t := range p.Tools {
+		if t == nil || t.Name == "" {
+			return "", badList(fmt.Errorf("tool %d has no name", i))
+		}
+		*tools = append(*tools, transport.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
+	}
+	return p.NextCursor, nil
+}
+
+// badList is a tool list that cannot be read.
+func badList(why error) error {
+	return &callerr.Error{
+		Kind:  callerr.Transport,
+		Phase: callerr.PhaseList,
+		Msg:   "failed to parse tools/list response: " + transport.Clip(why.Error()),
+		Err:   why,
+	}
+}
