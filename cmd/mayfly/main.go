@@ -1,0 +1,89 @@
+// Command mayfly tells whether a daemon that hosts MCP server processes keeps every peer
+// alive exactly when it should be, for exactly the tenants that own it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+// Exit codes of every subcommand.
+const (
+	exitOK           = 0 // everything that was asked for holds
+	exitFailed       = 1 // a property, check or expectation failed
+	exitUsage        = 2 // the command line is wrong
+	exitHarness      = 3 // the environment or the harness failed; says nothing about the subject
+	exitInconclusive = 4 // too noisy to tell
+)
+
+// command is one subcommand. run returns an exit code.
+type command struct {
+	name, summary string
+	run           func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int
+}
+
+func commands() []command {
+	return []command{
+		{"certify", "certify a daemon, clause by clause", runCertify},
+		{"run", "run scenario files in the machine, the host or a live daemon", runScenarios},
+		{"sim", "simulate thousands of tenants and look for a broken invariant", runSim},
+		{"serve", "run the reference daemon", runServe},
+		{"peer", "be an observer peer: a real MCP server that is steered and reports", runPeer},
+		{"version", "print the version", runVersion},
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		usage(stderr)
+		return exitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		usage(stdout)
+		return exitOK
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.run(ctx, args[1:], stdin, stdout, stderr)
+		}
+	}
+	fmt.Fprintf(stderr, "mayfly: unknown command %q; run \"mayfly help\" for the list\n", args[0])
+	return exitUsage
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "mayfly tells whether a daemon keeps every MCP peer alive exactly when it should be.\n\n"+
+		"usage: mayfly COMMAND [flags]\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(w, "\n\"mayfly COMMAND -h\" lists a command's flags.\n"+
+		"Exit codes: 0 fine, 1 failed, 2 usage, 3 harness or environment, 4 inconclusive.\n")
+}
+
+// runVersion prints what the Go tool recorded about the build.
+func runVersion(_ context.Context, _ []string, _ io.Reader, stdout, _ io.Writer) int {
+	fmt.Fprintln(stdout, "mayfly", version())
+	return exitOK
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
