@@ -1,0 +1,160 @@
+package spec
+
+// completion is news about an incarnation. News of one that is not the newest, or that was
+// already stopped for good, changes nothing (SPEC ST-2).
+func (m *Model) completion(in Input) error {
+	p := m.running(in.Run)
+	if p == nil {
+		if !m.runs[in.Run] {
+			return broken("ST-2", "run %d reports %s but was never dialed", in.Run, in.Kind)
+		}
+		m.stale()
+		return nil
+	}
+	switch in.Kind {
+	case Exited:
+		m.exited(p)
+	case Initialised:
+		m.initialised(p, in.Tools)
+	case ConnectFailed:
+		m.connectFailed(p)
+	default:
+		m.sessionBroken(p)
+	}
+	return nil
+}
+
+// running returns the peer whose live incarnation is run, or nil.
+func (m *Model) running(run Run) *peer {
+	for _, p := range m.peers {
+		if p.run == run && p.phase != Absent {
+			return p
+		}
+	}
+	return nil
+}
+
+func (m *Model) initialised(p *peer, tools int) {
+	if p.phase != Dialing {
+		m.stale()
+		return
+	}
+	p.phase = Up
+	p.due = Never
+	p.tools = tools
+	p.idleSince = m.now
+	p.fresh = false
+	m.become(p, Connected)
+	m.answerAll(p)
+}
+
+// connectFailed fails the peer and ends what is left of the attempt at once.
+func (m *Model) connectFailed(p *peer) {
+	if p.phase != Dialing {
+		m.stale()
+		return
+	}
+	m.stopLadder(p)
+	m.fail(p, ReasonConnect)
+}
+
+func (m *Model) sessionBroken(p *peer) {
+	switch p.phase {
+	case Dialing:
+		m.stop(p) // the dial itself has not ended
+		m.fail(p, ReasonBroken)
+	case Up:
+		p.phase = Broken
+		m.fail(p, ReasonBroken)
+	default:
+		m.stale()
+	}
+}
+
+// exited is the end of an incarnation. By itself it is a failure (SPEC CA-6); after a stop it
+// lets the next attempt begin, or the declaration go.
+func (m *Model) exited(p *peer) {
+	was := p.phase
+	m.cutCalls(p, "CA-6", ReasonExited)
+	p.phase = Absent
+	p.stage = NoStage
+	p.due = Never
+	p.callEnd = m.now
+	if was == Dialing || was == Up {
+		m.fail(p, ReasonExited)
+	}
+	if m.draining && p.status == Failed {
+		m.end(p)
+	}
+	if p.pending {
+		m.dial(p)
+	}
+	m.forgetIfDone(p)
+}
+
+// fail makes a peer Failed. A peer that was Connected keeps its tools (SPEC ST-6).
+func (m *Model) fail(p *peer, why Reason) {
+	if p.status != Connected {
+		p.tools = 0
+	}
+	p.reason = why
+	p.since = m.now
+	p.fresh = false
+	m.become(p, Failed)
+	m.answerAll(p)
+}
+
+// stop begins the ladder for whatever runs; the result of a dial is no longer wanted.
+func (m *Model) stop(p *peer) {
+	if p.phase == Dialing {
+		m.effect(Effect{Clause: "CL-8", Kind: AbandonDial, Peer: p.fp, Run: p.run})
+	}
+	if p.phase != Absent && p.phase != Stopping {
+		m.stopLadder(p)
+	}
+}
+
+func (m *Model) stopLadder(p *peer) {
+	p.phase = Stopping
+	m.rung(p, StageClose, m.now+m.cfg.CloseGrace)
+}
+
+func (m *Model) rung(p *peer, s Stage, due Time) {
+	p.stage = s
+	p.due = due
+	if s != StageStuck {
+		m.effect(Effect{Clause: "PR-2", Kind: Stop, Peer: p.fp, Run: p.run, Stage: s})
+	}
+}
+
+// climb goes one rung up; every rung gets its grace from the moment it was performed.
+func (m *Model) climb(p *peer) {
+	switch p.stage {
+	case StageClose:
+		m.rung(p, StageTerminate, m.now+m.cfg.TerminateGrace)
+	case StageTerminate:
+		m.rung(p, StageKill, m.now+m.cfg.KillGrace)
+	default:
+		m.rung(p, StageStuck, Never)
+	}
+}
+
+// drain is the shutdown: no new tickets, what is idle stops at once, what is busy when its calls
+// have ended or their grace is over (SPEC SH-1).
+func (m *Model) drain() {
+	if m.draining {
+		return
+	}
+	m.draining = true
+	m.drainDue = m.now + m.cfg.DrainGrace
+	for _, p := range m.peers {
+		for _, t := range m.waiting(p) {
+			m.dropTicket(t)
+			m.refuse("SH-1", t.id, ReasonDraining)
+		}
+		p.pending = false
+		if len(m.calls(p)) == 0 {
+			m.end(p)
+		}
+	}
+}

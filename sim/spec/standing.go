@@ -1,0 +1,63 @@
+package spec
+
+// Standing returns what a listing must say about a peer.
+func (m *Model) Standing(fp string) Standing {
+	p := m.find(fp)
+	if p == nil {
+		return Standing{Status: Unknown, Phase: Absent, Stage: NoStage, Reason: NoReason}
+	}
+	s := Standing{Status: p.status, Phase: p.phase, Stage: p.stage, Reason: p.reason, Tools: p.tools,
+		Claims: len(p.claims), Waiters: len(m.waiting(p)), InFlight: len(m.calls(p))}
+	if p.phase != Absent {
+		s.Run = p.run
+	}
+	return s
+}
+
+// CheckStanding compares a listing's row with the model.
+func (m *Model) CheckStanding(fp string, got Standing) error {
+	if want := m.Standing(fp); got != want {
+		return broken("ST-1", "%s stands as %+v, should be %+v", fp, got, want)
+	}
+	return nil
+}
+
+// Claimed returns the fingerprint behind a claim, or "".
+func (m *Model) Claimed(owner, name string) string {
+	if p := m.behind(claim{owner, name}); p != nil {
+		return p.fp
+	}
+	return ""
+}
+
+// Peers returns the fingerprints that have a claim or are still stopping, in order of declaration.
+func (m *Model) Peers() []string {
+	var fps []string
+	for _, p := range m.peers {
+		fps = append(fps, p.fp)
+	}
+	return fps
+}
+
+// Live returns how many incarnations have not ended.
+func (m *Model) Live() int {
+	n := 0
+	for _, p := range m.peers {
+		if p.phase != Absent {
+			n++
+		}
+	}
+	return n
+}
+
+// Open returns the tickets that wait and those that are admitted, each in order.
+func (m *Model) Open() (waiting, admitted []uint64) {
+	for _, t := range m.tickets {
+		if t.admitted {
+			admitted = append(admitted, t.id)
+		} else {
+			waiting = append(waiting, t.id)
+		}
+	}
+	return waiting, admitted
+}
