@@ -59,7 +59,7 @@ type Rule struct {
 	N     int           `json:"n,omitempty"`     // bytes or lines, at most MaxFlood
 	For   time.Duration `json:"for,omitempty"`   // Delay
 	Times int           `json:"times,omitempty"` // the first so many arrivals of an incarnation; 0 is always
-	Tools []Tool        `json:"tools,omitempty"` // ListChanged
+	Tools []Tool        `json:"tools,omitzero"`  // ListChanged
 	Child Child         `json:"child,omitzero"`  // Fork
 }
 
@@ -81,7 +81,7 @@ type Tool struct {
 
 // Behaviour is everything a peer can be told. The zero value is a healthy server.
 type Behaviour struct {
-	Tools      []Tool  `json:"tools,omitempty"` // nil means the default tools
+	Tools      []Tool  `json:"tools,omitzero"` // nil means the default tools
 	Hold       []Point `json:"hold,omitempty"`
 	Rules      []Rule  `json:"rules,omitempty"`
 	IgnoreEOF  bool    `json:"ignore_eof,omitempty"`

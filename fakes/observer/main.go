@@ -2,7 +2,12 @@ package observer
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"io"
+	"os"
+	"slices"
+	"time"
 )
 
 // Exit statuses of a peer, apart from those that a behaviour asks for.
@@ -12,17 +17,81 @@ const (
 	ExitUnreachable = 70 // no controller on the side socket
 	ExitLost        = 71 // the controller went away
 	ExitExpired     = 72 // -max-life passed: a forgotten peer does not live for ever
-	ExitInput       = 73 // an input line over the bound
+	ExitInput       = 73 // an input line over the bound, or an output that is closed
 	ExitTerminated  = 143
 )
 
+// options are the command line of a peer.
+type options struct {
+	side, name, tag, tokenVar string
+	parent                    int // pid of the peer that forked this grandchild; 0 is a peer
+	ignoreTerm                bool
+	maxLife                   time.Duration
+	args                      []string // as given, to start a grandchild with
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	o := options{args: args}
+	fs := flag.NewFlagSet("peer", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&o.side, "side", "", "unix socket of the controller; without it the peer is a plain healthy server")
+	fs.StringVar(&o.name, "name", "peer", "server name, by which the controller knows the peer")
+	fs.StringVar(&o.tag, "tag", "", "tag of the run, given by the controller")
+	fs.StringVar(&o.tokenVar, "token-env", "TOKEN", "environment variable that holds the credential")
+	fs.DurationVar(&o.maxLife, "max-life", 15*time.Minute, "end after this time, whatever happens")
+	fs.IntVar(&o.parent, "parent", 0, "be the grandchild that this pid forked: serve nothing, wait for the end")
+	fs.BoolVar(&o.ignoreTerm, "ignore-term", false, "ignore SIGTERM, SIGINT and SIGHUP")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		err := fmt.Errorf("peer: unexpected argument %q", fs.Arg(0))
+		fmt.Fprintln(stderr, err)
+		return o, err
+	}
+	return o, nil
+}
+
 // Main runs a peer until it ends and returns the exit status. It is the body of `mayfly
 // peer`: args are those after the word peer, and must be the tail of os.Args when the peer
-// is to fork.
+// is to fork. It takes over the process's signals and may not be run twice in a process.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	panic("skeleton")
+	o, err := parse(args, stderr)
+	if err == flag.ErrHelp {
+		return ExitOK
+	}
+	if err != nil {
+		return ExitUsage
+	}
+	signals := catchSignals()
+	var s *side
+	behaviour := &Behaviour{}
+	if o.side != "" {
+		s, behaviour, err = dialSide(o.side, hello{Tag: o.tag, Name: o.name, Report: Report{Kind: Spawned, Time: Now(), Spawn: spawnInfo(o)}})
+		if err != nil {
+			fmt.Fprintf(stderr, "mayfly peer %s: %v; start the controller first, or leave out -side\n", o.name, err)
+			return ExitUnreachable
+		}
+	}
+	return newPeer(o, s, behaviour, signals, stdout, stderr).run(ctx, stdin)
 }
 
 // RunIfPeer makes a test binary usable as the peer's command: called first in TestMain, it
 // runs Main and exits when the process was started with "peer" as its first argument.
-func RunIfPeer() { panic("skeleton") }
+func RunIfPeer() {
+	if len(os.Args) > 1 && os.Args[1] == "peer" {
+		os.Exit(Main(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
+}
+
+func spawnInfo(o options) *SpawnInfo {
+	info := &SpawnInfo{
+		PID: os.Getpid(), PPID: os.Getppid(), Grandchild: o.parent != 0, Parent: o.parent,
+		Argv: slices.Clone(os.Args), Env: os.Environ(), FDs: descriptors(),
+	}
+	if st, err := readStat(info.PID); err == nil {
+		info.PGID, info.StartTime = st.pgid, st.start
+	}
+	info.Cwd, _ = os.Getwd() // a deleted directory has no name, and is reported as none
+	return info
+}

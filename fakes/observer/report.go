@@ -52,6 +52,7 @@ type SpawnInfo struct {
 	PGID       int          `json:"pgid"`
 	StartTime  uint64       `json:"start_time"` // field 22 of /proc/PID/stat: with the pid, an identity
 	Grandchild bool         `json:"grandchild,omitempty"`
+	Parent     int          `json:"parent,omitempty"` // of a grandchild: the peer that forked it
 	Argv       []string     `json:"argv"`
 	Env        []string     `json:"env"` // secrets included: never print it
 	Cwd        string       `json:"cwd"`
@@ -103,7 +104,7 @@ type ToolCall struct {
 
 // Process is a process known to the controller.
 type Process struct {
-	Name       string
+	Name       string // empty for one that never reported, such as a launcher
 	Inc        int
 	PID        int
 	StartTime  uint64
