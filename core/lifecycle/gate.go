@@ -17,7 +17,7 @@ func (m *Machine) open(in *Input) {
 	id := m.claims[i].peer
 	slot := m.newTicket(in.Ticket)
 	m.tickets[slot] = ticket{id: in.Ticket, owner: in.Owner, name: in.Name, peer: id, mode: mode}
-	if in.Kind == InReconnect {
+	if in.Kind == InReconnect && !m.crowded(id) { // what is refused changes nothing
 		m.replace(id)
 	}
 	m.gate(slot)
@@ -49,7 +49,7 @@ func (m *Machine) gate(slot int32) {
 		m.serve(slot)
 	case p.state == Failed && !p.again:
 		m.serve(slot)
-	case p.waiters.n >= int32(m.cfg.MaxWaiters):
+	case m.crowded(t.peer):
 		m.endTicket(slot)
 		m.refuse(t.id, ReasonOverloaded)
 	default:
@@ -59,6 +59,11 @@ func (m *Machine) gate(slot int32) {
 			m.attempt(t.peer)
 		}
 	}
+}
+
+// crowded says that nobody more may wait for a peer (SPEC DI-9).
+func (m *Machine) crowded(id PeerID) bool {
+	return int(m.peers[id].waiters.n) >= m.cfg.MaxWaiters
 }
 
 // attempt dials now if nothing runs, else when the exit has been observed (SPEC RE-8).
