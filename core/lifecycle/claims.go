@@ -8,6 +8,8 @@ func (m *Machine) ownerBorn(o OwnerID) {
 	m.owners[o] = &list{}
 }
 
+// ownerDied takes the claims off their peers before it ends their tickets: the end of a call
+// may be a transition, of which the dead are not told (SPEC PC-8).
 func (m *Machine) ownerDied(o OwnerID) {
 	held := m.owners[o]
 	if held == nil {
@@ -17,10 +19,10 @@ func (m *Machine) ownerDied(o OwnerID) {
 	delete(m.owners, o)
 	for held.head != 0 {
 		i := held.head
-		p := m.claims[i].peer
-		m.endTickets(p, m.claims[i].claimKey, ReasonDeadOwner, true)
+		p, key := m.claims[i].peer, m.claims[i].claimKey
 		held.remove(m.inOwner, i)
 		m.dropClaim(i)
+		m.endTickets(p, key, ReasonDeadOwner, true)
 		m.releasePeer(p)
 	}
 }
