@@ -56,6 +56,7 @@ func (m *Machine) broken(id PeerID, g Generation) {
 		p.phase = Broken
 		m.becomeFailed(id, ReasonBroken, p.tools)
 		m.cutCalls(id, ReasonBroken)
+		m.settleIdle(id)
 	case p != nil && p.phase == Broken:
 		m.cutCalls(id, ReasonBroken)
 		m.settleIdle(id)
@@ -82,6 +83,7 @@ func (m *Machine) exited(id PeerID, g Generation) {
 	case Up:
 		m.becomeFailed(id, ReasonExited, p.tools)
 		m.cutCalls(id, ReasonExited)
+		m.settleIdle(id)
 	case Broken:
 		m.cutCalls(id, ReasonExited)
 		m.settleIdle(id)
