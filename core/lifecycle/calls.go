@@ -10,6 +10,7 @@ func (m *Machine) admit(slot int32) {
 	m.unclass(t.peer)
 	t.phase, t.gen = ticketAdmitted, p.gen
 	p.calls.push(m.inTicket, slot)
+	m.inFlight++
 	m.arm(timerCall, slot, m.after(m.cfg.CallTimeout))
 	m.reply(Reply{Kind: ReplyReady, Ticket: t.id, Peer: t.peer, Gen: p.gen, RetryAt: Never})
 }
@@ -84,5 +85,8 @@ func (m *Machine) dropCall(slot int32) {
 	t := &m.tickets[slot]
 	m.disarm(&t.timer)
 	m.peers[t.peer].calls.remove(m.inTicket, slot)
+	if m.inFlight--; m.inFlight == 0 {
+		m.disarm(&m.drainTimer) // nobody is left to need the grace
+	}
 	m.endTicket(slot)
 }

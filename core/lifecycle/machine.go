@@ -30,10 +30,11 @@ type Machine struct {
 	expiry   [2]expiryClass
 	inExpiry []links // peers in an expiry class
 
-	seq   uint64
-	live  int // incarnations that have not exited
-	stats Stats
-	out   Output
+	seq      uint64
+	live     int // incarnations that have not exited
+	inFlight int // calls of all peers
+	stats    Stats
+	out      Output
 }
 
 // peer is a slot: one fingerprint, its standing and its current incarnation.

@@ -47,14 +47,12 @@ func (m *Machine) drain() {
 		return
 	}
 	m.draining = true
-	busy := false
 	for i := 1; i < len(m.peers); i++ {
 		if id := PeerID(i); m.peers[i].used {
 			m.drainPeer(id, false)
-			busy = busy || m.peers[i].calls.n > 0
 		}
 	}
-	if busy {
+	if m.inFlight > 0 {
 		m.arm(timerDrain, 0, m.after(m.cfg.DrainGrace))
 	}
 }
