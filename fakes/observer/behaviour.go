@@ -58,7 +58,7 @@ type Rule struct {
 	Code  int           `json:"code,omitempty"`  // exit status or JSON-RPC error code
 	N     int           `json:"n,omitempty"`     // bytes or lines, at most MaxFlood
 	For   time.Duration `json:"for,omitempty"`   // Delay
-	Times int           `json:"times,omitempty"` // the first so many arrivals of an incarnation; 0 is always
+	Times int           `json:"times,omitempty"` // the first so many arrivals of an incarnation, in wire order; 0 is always
 	Tools []Tool        `json:"tools,omitzero"`  // ListChanged
 	Child Child         `json:"child,omitzero"`  // Fork
 }

@@ -123,7 +123,8 @@ func (c *Controller) Orphans() []Process {
 	return out
 }
 
-// killAll kills orphans until there are none, since one may fork another meanwhile.
+// killAll kills orphans until there are none, since one may fork another meanwhile. Groups
+// go first, so that no launcher lives to see its peer die and start it again.
 func (c *Controller) killAll() []Process {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -142,6 +143,8 @@ func (c *Controller) killAll() []Process {
 			if p.PGID == p.PID && p.alive() {
 				killGroup(p.PGID) // while its leader lives the group's number is its own
 			}
+		}
+		for _, p := range left {
 			p.kill()
 		}
 		select {

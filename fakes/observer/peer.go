@@ -67,7 +67,7 @@ func (p *peer) run(ctx context.Context, stdin io.Reader) int {
 	go p.watchSignals()
 	if p.opt.parent == 0 {
 		go func() {
-			p.reach(Spawn, nil)
+			p.reach(Spawn)
 			p.read(stdin)
 		}()
 	}
@@ -105,7 +105,7 @@ func (p *peer) watchSignals() {
 			continue
 		}
 		go func() {
-			p.reach(Term, nil)
+			p.reach(Term)
 			p.end(ExitTerminated)
 		}()
 	}
@@ -164,22 +164,47 @@ func (p *peer) obey(o order) {
 	}
 }
 
-// reach passes a point: it reports the arrival, waits for the gate, misbehaves as told and
-// returns the rules that are about the answer.
-func (p *peer) reach(at Point, req *request) []Rule {
+// arrival is what a point has in store for one arrival.
+type arrival struct {
+	gate  chan struct{}
+	rules []Rule // taken already when there is no gate
+}
+
+// reach passes a point that is not a request's.
+func (p *peer) reach(at Point) { p.pass(at, p.arrive(at, nil), nil) }
+
+// arrive reports an arrival and looks for a gate. The reader calls it for requests, so that
+// arrivals have the order of the wire and "the first time" means the first message. What a
+// gate holds meets the rules that are in force when it is let go.
+func (p *peer) arrive(at Point, req *request) arrival {
 	r := Report{Kind: Reached, Point: at}
 	if req != nil {
 		r.Method, r.ID = req.Method, req.ID
 	}
-	var gate chan struct{}
+	var a arrival
 	p.side.reportThen(r, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		gate = p.gates[at]
+		a.gate = p.gates[at]
 	})
-	if gate != nil {
-		req.unsure()
-		<-gate
+	if a.gate == nil {
+		a.rules = p.inForce(at, req.tool())
 	}
-	return p.misbehave(at, req)
+	return a
+}
+
+// pass waits for the gate, misbehaves as told and returns the rules about the answer.
+func (p *peer) pass(at Point, a arrival, req *request) []Rule {
+	if a.gate != nil {
+		req.unsure()
+		<-a.gate
+		a.rules = p.inForce(at, req.tool())
+	}
+	var aboutAnswer []Rule
+	for _, r := range a.rules {
+		if !p.perform(r, req) {
+			aboutAnswer = append(aboutAnswer, r)
+		}
+	}
+	return aboutAnswer
 }

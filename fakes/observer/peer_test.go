@@ -75,6 +75,7 @@ func TestCrashToolKills(t *testing.T) {
 func TestSDKClientUnderstandsThePeer(t *testing.T) {
 	ctl := listen(t)
 	cmd := exec.Command(self(t), ctl.Args("sdk")...)
+	cmd.Env = []string{"GORACE=atexit_sleep_ms=0"}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil).Connect(within(t), &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		t.Fatal(err)

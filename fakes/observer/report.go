@@ -78,6 +78,12 @@ func (s *SpawnInfo) Leaked() []Descriptor {
 	return out
 }
 
+// String prints the start without the environment.
+func (s SpawnInfo) String() string {
+	return fmt.Sprintf("pid %d of parent %d in group %d, %d arguments, %d variables, %d descriptors",
+		s.PID, s.PPID, s.PGID, len(s.Argv), len(s.Env), len(s.FDs))
+}
+
 // String prints the report without environment, parameters and credential, so that it is
 // fit for evidence.
 func (r Report) String() string {
@@ -100,6 +106,11 @@ type ToolCall struct {
 	Args       json.RawMessage
 	Credential string
 	Time       int64
+}
+
+// String prints the call without arguments and credential.
+func (c ToolCall) String() string {
+	return fmt.Sprintf("%s/%d pid %d call of %s", c.Name, c.Inc, c.PID, c.Tool)
 }
 
 // Process is a process known to the controller.

@@ -88,7 +88,7 @@ func (p *peer) inputEnded() {
 		return
 	}
 	p.answers.Wait()
-	p.reach(EOF, nil)
+	p.reach(EOF)
 	p.end(ExitOK)
 }
 
@@ -134,6 +134,19 @@ func (p *peer) receive(line []byte) {
 	}
 }
 
+// pointOf is the point that a request reaches, or none.
+func pointOf(method string) Point {
+	switch method {
+	case "initialize":
+		return Initialize
+	case "tools/list":
+		return List
+	case "tools/call":
+		return Call
+	}
+	return ""
+}
+
 // notified handles the one notification that matters here.
 func (p *peer) notified(m message) {
 	if m.Method != "notifications/cancelled" {
@@ -162,9 +175,14 @@ func (p *peer) begin(m message) {
 	p.mu.Unlock()
 	p.answers.Add(1)
 	req := &request{message: m, cancelled: cancelled, settle: sync.OnceFunc(p.answers.Done)}
+	at := pointOf(m.Method)
+	var a arrival
+	if at != "" {
+		a = p.arrive(at, req)
+	}
 	go func() {
 		defer req.settle()
-		p.handle(req)
+		p.handle(req, p.pass(at, a, req))
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.cancels[string(m.ID)] == cancelled {

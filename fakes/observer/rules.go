@@ -26,18 +26,6 @@ func (p *peer) inForce(at Point, tool string) []Rule {
 	return out
 }
 
-// misbehave performs the rules of a point that come before the answer, in order, and
-// returns the others.
-func (p *peer) misbehave(at Point, req *request) []Rule {
-	var aboutAnswer []Rule
-	for _, r := range p.inForce(at, req.tool()) {
-		if !p.perform(r, req) {
-			aboutAnswer = append(aboutAnswer, r)
-		}
-	}
-	return aboutAnswer
-}
-
 // perform does one rule, and says false for those that are about the answer.
 func (p *peer) perform(r Rule, req *request) bool {
 	switch r.Do {

@@ -46,30 +46,28 @@ func refusal(code int, format string, args ...any) answer {
 }
 
 // handle answers one request, in the manner that the rules ask for.
-func (p *peer) handle(req *request) {
-	var rules []Rule
-	var give func(*request) answer
+func (p *peer) handle(req *request, rules []Rule) {
+	var a answer
 	switch req.Method {
 	case "initialize":
-		rules, give = p.reach(Initialize, req), p.initialize
+		a = p.initialize(req)
 	case "tools/list":
-		rules, give = p.reach(List, req), p.list
+		a = answer{result: toolList(p.tools())}
 	case "tools/call":
-		rules, give = p.reach(Call, req), p.call
+		a = p.call(req)
 	case "ping":
-		give = func(*request) answer { return answer{result: struct{}{}} }
+		a = answer{result: struct{}{}}
 	default:
-		give = func(*request) answer { return refusal(codeMethodNotFound, "method not found: %s", req.Method) }
+		a = refusal(codeMethodNotFound, "method not found: %s", req.Method)
 	}
-	a := give(req)
 	for _, r := range rules {
-		a = p.bend(a, r, req)
+		a = bend(a, r, req)
 	}
 	p.deliver(a, rules, req)
 }
 
 // bend changes what is answered.
-func (p *peer) bend(a answer, r Rule, req *request) answer {
+func bend(a answer, r Rule, req *request) answer {
 	switch r.Do {
 	case RPCError:
 		code := r.Code
@@ -155,8 +153,6 @@ func (p *peer) tools() []Tool {
 	}
 	return p.behaviour.Tools
 }
-
-func (p *peer) list(*request) answer { return answer{result: toolList(p.tools())} }
 
 func toolList(tools []Tool) map[string]any {
 	out := make([]Tool, 0, len(tools)) // an empty list is [], never null
