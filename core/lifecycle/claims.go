@@ -8,8 +8,8 @@ func (m *Machine) ownerBorn(o OwnerID) {
 	m.owners[o] = &list{}
 }
 
-// ownerDied takes the claims off their peers before it ends their tickets: the end of a call
-// may be a transition, of which the dead are not told (SPEC PC-8).
+// ownerDied takes all claims off their peers before it ends any ticket: the end of a call may
+// be a transition, of which the dead are not told (SPEC PC-8).
 func (m *Machine) ownerDied(o OwnerID) {
 	held := m.owners[o]
 	if held == nil {
@@ -17,12 +17,17 @@ func (m *Machine) ownerDied(o OwnerID) {
 		return
 	}
 	delete(m.owners, o)
+	for i := held.head; i != 0; i = m.inOwner[i].next {
+		m.detach(i)
+	}
+	for i := held.head; i != 0; i = m.inOwner[i].next {
+		m.endTickets(m.claims[i].peer, m.claims[i].claimKey, ReasonDeadOwner, true)
+	}
 	for held.head != 0 {
 		i := held.head
-		p, key := m.claims[i].peer, m.claims[i].claimKey
+		p := m.claims[i].peer
 		held.remove(m.inOwner, i)
 		m.dropClaim(i)
-		m.endTickets(p, key, ReasonDeadOwner, true)
 		m.releasePeer(p)
 	}
 }
@@ -63,7 +68,7 @@ func (m *Machine) release(in *Input) {
 	}
 	p := m.claims[i].peer
 	m.endTickets(p, key, ReasonReleased, false)
-	m.tellGone(i)
+	m.leave(i)
 	m.owners[key.owner].remove(m.inOwner, i)
 	m.dropClaim(i)
 	m.releasePeer(p)
@@ -100,18 +105,20 @@ func (m *Machine) join(i int32, q PeerID) {
 	}
 }
 
-// leave detaches a claim that moves and tells its owner so (SPEC CL-9).
+// leave detaches a claim that moves or is given up and tells its owner so (SPEC CL-9).
 func (m *Machine) leave(i int32) {
 	m.tellGone(i)
+	m.detach(i)
+}
+
+func (m *Machine) detach(i int32) {
 	m.peers[m.claims[i].peer].claims.remove(m.inPeer, i)
 }
 
-// dropClaim frees a claim that is in its owner's list no more.
+// dropClaim frees a claim that neither its owner nor its peer lists any more.
 func (m *Machine) dropClaim(i int32) {
-	c := &m.claims[i]
-	m.peers[c.peer].claims.remove(m.inPeer, i)
-	delete(m.byKey, c.claimKey)
-	*c = claim{}
+	delete(m.byKey, m.claims[i].claimKey)
+	m.claims[i] = claim{}
 	m.freeClaim = append(m.freeClaim, i)
 }
 
@@ -140,7 +147,7 @@ func (m *Machine) peerOf(fp Fingerprint) PeerID {
 // releasePeer ends a peer whose last claim went, whatever it was doing (SPEC CL-3, CL-8).
 func (m *Machine) releasePeer(id PeerID) {
 	p := &m.peers[id]
-	if p.claims.n > 0 {
+	if !p.used || p.claims.n > 0 {
 		return
 	}
 	if p.waiters.n > 0 {
