@@ -14,31 +14,32 @@ var (
 	errBroken = errors.New("peer closed its output")
 )
 
-// perform passes a point of a live incarnation. Nil means: answer now.
-func (c *session) perform(ctx context.Context, p Point) error {
+// perform passes a point of a live incarnation. Nil means: answer now; last says that it is
+// the last answer, because the incarnation dies with it.
+func (c *session) perform(ctx context.Context, p Point) (last bool, err error) {
 	f, gate := c.srv.arrive(p)
 	if err := c.srv.pass(ctx, f, gate, c.lost); err != nil {
-		return phaseError(p, err)
+		return false, phaseError(p, err)
 	}
 	switch f.Do {
 	case Answer:
-		return nil
+		return false, nil
 	case Fail:
-		return faultError(p, f)
+		return false, faultError(p, f)
 	case Hang:
-		return phaseError(p, hang(ctx, c.srv.d, f, c.lost))
+		return false, phaseError(p, hang(ctx, c.srv.d, f, c.lost))
 	case Die:
 		c.crash("exit status 1")
-		return phaseError(p, errGone)
+		return false, phaseError(p, errGone)
 	case Break:
 		c.breakDown()
-		return phaseError(p, errBroken)
+		return false, phaseError(p, errBroken)
 	case AnswerThenDie:
 		go c.crash("exit status 1")
-		return nil
+		return true, nil
 	case DieThenAnswer:
 		c.crash("exit status 1")
-		return nil
+		return true, nil
 	}
 	panic(fmt.Sprintf("fakes: unknown action %d at %s", f.Do, p))
 }

@@ -78,10 +78,15 @@ func (s *Server) born(cfg transport.Config) (*session, error) {
 	return inc, nil
 }
 
-// Initialize implements transport.Session. It passes the points initialize and list.
+// Initialize implements transport.Session. It passes the points initialize and list; a
+// fault that answers and dies answers for both.
 func (c *session) Initialize(ctx context.Context) ([]transport.Tool, error) {
-	if err := c.perform(ctx, Initialize); err != nil {
+	last, err := c.perform(ctx, Initialize)
+	if err != nil {
 		return nil, err
+	}
+	if last {
+		return c.tools(), nil
 	}
 	tools, err := c.List(ctx)
 	if e, ok := errors.AsType[*callerr.Error](err); ok && e.Kind == callerr.Cancelled {
@@ -94,16 +99,19 @@ func (c *session) Initialize(ctx context.Context) ([]transport.Tool, error) {
 
 // List implements transport.Session.
 func (c *session) List(ctx context.Context) ([]transport.Tool, error) {
-	if err := c.perform(ctx, List); err != nil {
+	if _, err := c.perform(ctx, List); err != nil {
 		return nil, err
 	}
+	return c.tools(), nil
+}
+
+func (c *session) tools() []transport.Tool {
 	c.srv.mu.Lock()
-	tools := c.srv.script.Tools
-	c.srv.mu.Unlock()
-	if tools == nil {
-		tools = DefaultTools()
+	defer c.srv.mu.Unlock()
+	if c.srv.script.Tools == nil {
+		return DefaultTools()
 	}
-	return slices.Clone(tools), nil
+	return slices.Clone(c.srv.script.Tools)
 }
 
 // Call implements transport.Session.
@@ -116,7 +124,7 @@ func (c *session) Call(ctx context.Context, tool string, args json.RawMessage) (
 	c.srv.calls = append(c.srv.calls, rec)
 	answers := c.srv.script.Answers
 	c.srv.mu.Unlock()
-	if err := c.perform(ctx, Call); err != nil {
+	if _, err := c.perform(ctx, Call); err != nil {
 		return nil, err
 	}
 	if answers == nil {
