@@ -120,7 +120,7 @@ func (d *Dialer) session(proc *process, p *pipes, secrets transport.Secrets) *se
 		down:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
-	s.in = &writer{file: p.stdin, frames: make(chan frame), fail: s.writeFailed}
+	s.in = &writer{file: p.stdin, frames: make(chan frame), shut: make(chan struct{}), fail: s.writeFailed}
 	s.link = newLink(s.in, s.down)
 	s.in.done = s.link.closed
 	s.client = rpc.New(s.link, rpc.Options{
@@ -129,7 +129,7 @@ func (d *Dialer) session(proc *process, p *pipes, secrets transport.Secrets) *se
 		Protocol: d.opts.Protocol,
 		MaxFrame: d.opts.MaxFrame,
 		Secrets:  secrets,
-		Fault:    s.Err,
+		Fault:    s.fault,
 		Lost:     func(error) {}, // the reader of the pipe knows first
 	})
 	return s

@@ -26,8 +26,11 @@ type process struct {
 	reaped bool // pid and group id are not ours any more
 }
 
-// Values of waitid(2) and proc(5) that package syscall does not have.
+// Values of waitid(2), close_range(2) and proc(5) that package syscall does not have.
 const (
+	sysCloseRange     = 436 // on every architecture that Go knows
+	closeRangeCloexec = 4   // CLOSE_RANGE_CLOEXEC
+
 	pPID      = 1          // idtype P_PID
 	cldExited = 1          // si_code CLD_EXITED
 	cldKilled = 2          // CLD_KILLED
@@ -40,6 +43,7 @@ func startProcess(c command, files [3]*os.File) (*process, error) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		return nil, spawnError(c.name, "/proc is not mounted", "mount it: without it nobody can tell when a process group has ended", err)
 	}
+	closeOnExec()
 	pidfd := -1
 	attr := &syscall.ProcAttr{
 		Dir:   c.dir,
@@ -56,6 +60,13 @@ func startProcess(c command, files [3]*os.File) (*process, error) {
 		p.pidfd = os.NewFile(uintptr(pidfd), "pidfd") // in the poller: no thread per child
 	}
 	return p, p.checkGroup(c)
+}
+
+// closeOnExec keeps every descriptor above stderr from the children (SPEC PR-5). Go marks
+// what it opens, so this catches what the daemon itself inherited, or what a library left
+// unmarked. Kernels before 5.11 do not know the call; there only Go's marks protect.
+func closeOnExec() {
+	_, _, _ = syscall.Syscall(sysCloseRange, 3, uintptr(^uint32(0)), closeRangeCloexec)
 }
 
 // checkGroup asserts that the child leads a group that is not ours. A child that managed
@@ -217,3 +228,6 @@ func parseStat(data []byte) (stat, error) {
 	threads, err3 := strconv.Atoi(string(f[17]))
 	return stat{state: f[0][0], pgrp: pgrp, flags: flags, threads: threads}, errors.Join(err1, err2, err3)
 }
+
+// readFD reads what is there.
+func readFD(fd uintptr, buf []byte) (int, error) { return syscall.Read(int(fd), buf) }

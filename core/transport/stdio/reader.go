@@ -72,7 +72,7 @@ func (d *drain) readOnce(buf []byte) (n int, empty bool, err error) {
 	var rerr error
 	err = d.raw.Read(func(fd uintptr) bool {
 		for {
-			n, rerr = syscall.Read(int(fd), buf)
+			n, rerr = readFD(fd, buf)
 			if rerr != syscall.EINTR {
 				break
 			}

@@ -106,6 +106,19 @@ func (s *session) Err() error {
 	return errors.New(why)
 }
 
+// fault says why a call cannot be served: the session is down, or its input is closed.
+func (s *session) fault() error {
+	if err := s.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stage > 0 {
+		return errStdinClosed
+	}
+	return nil
+}
+
 // Stop implements [transport.Session].
 func (s *session) Stop(stage transport.Stage) {
 	s.mu.Lock()
@@ -196,17 +209,16 @@ func (s *session) readStdout() {
 	in := newLines(s.out, s.maxLine)
 	for {
 		line, err := in.next()
-		switch {
-		case err == nil:
+		if err == nil {
 			s.accept(line)
-		case errors.Is(err, errFrameTooLong):
-			s.becomeDown(fmt.Sprintf("MCP server sent a frame of more than %d bytes", s.maxLine))
-			_, err = io.Copy(io.Discard, in.in)
-			fallthrough
-		default:
-			s.stdoutEnded()
-			return
+			continue
 		}
+		if errors.Is(err, errFrameTooLong) {
+			s.becomeDown(fmt.Sprintf("MCP server sent a frame of more than %d bytes", s.maxLine))
+			_, _ = io.Copy(io.Discard, in.in)
+		}
+		s.stdoutEnded()
+		return
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 )
 
 // errStdinClosed is what a write gets after the first rung of the stop ladder.
@@ -16,6 +17,8 @@ type writer struct {
 	file   *os.File
 	frames chan frame // unbuffered: handing over is the moment from which the outcome is unknown
 	done   <-chan struct{}
+	once   sync.Once
+	shut   chan struct{}     // closed with stdin
 	fail   func(error) error // turns a write error into what the caller is told
 }
 
@@ -49,11 +52,18 @@ func (w *writer) write(ctx context.Context, data []byte, handed func(), stop <-c
 		return err
 	}
 	select {
+	case <-w.shut:
+		return errStdinClosed
+	default:
+	}
+	select {
 	case w.frames <- f:
 		handed()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-stop:
+		return errStdinClosed
+	case <-w.shut:
 		return errStdinClosed
 	}
 	select {
@@ -67,4 +77,9 @@ func (w *writer) write(ctx context.Context, data []byte, handed func(), stop <-c
 }
 
 // close closes stdin, also under a write that blocks. It does not wait.
-func (w *writer) close() { _ = w.file.Close() }
+func (w *writer) close() {
+	w.once.Do(func() {
+		close(w.shut)
+		_ = w.file.Close()
+	})
+}

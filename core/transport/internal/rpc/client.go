@@ -189,3 +189,16 @@ func (c *Client) masked(err error) error {
 	e.Msg = c.opts.Secrets.Mask(e.Msg)
 	return e
 }
+
+// InFlight counts the requests that were written and wait for a reply.
+func (c *Client) InFlight() int {
+	c.tap.conn.mu.Lock()
+	defer c.tap.conn.mu.Unlock()
+	n := 0
+	for _, ex := range c.tap.conn.open {
+		if ex.seen().Written {
+			n++
+		}
+	}
+	return n
+}

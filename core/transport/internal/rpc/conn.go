@@ -50,7 +50,7 @@ type conn struct {
 	closed   bool
 	open     map[jsonrpc.ID]*Exchange // requests that wait for a reply, one per caller
 	unsent   map[jsonrpc.ID]struct{}  // requests that a caller gave up before they were written
-	asked    int                      // requests of the peer that we have not answered
+	asked    map[jsonrpc.ID]struct{}  // requests of the peer that we have not answered
 	finished sync.Once
 
 	dropped atomic.Int64
@@ -63,6 +63,7 @@ func newConn(fault func(error)) *conn {
 		shut:   make(chan struct{}),
 		open:   make(map[jsonrpc.ID]*Exchange),
 		unsent: make(map[jsonrpc.ID]struct{}),
+		asked:  make(map[jsonrpc.ID]struct{}),
 	}
 }
 
@@ -99,25 +100,30 @@ func (c *conn) Close() error {
 // Write implements [mcp.Connection]. A request is bound to its exchange before it is
 // written, so that no reply can be faster.
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
-	req, ok := msg.(*jsonrpc.Request)
-	switch {
-	case !ok:
-		defer c.answered()
+	if resp, ok := msg.(*jsonrpc.Response); ok {
+		defer c.answered(resp.ID)
 		return c.inner.Write(ctx, msg)
-	case !req.IsCall():
+	}
+	req := msg.(*jsonrpc.Request)
+	if !req.IsCall() {
 		if req.Method == notificationCancelled && c.neverSent(req) {
 			return nil // the peer has not heard of the request
 		}
 		return c.inner.Write(ctx, msg)
 	}
+	return c.writeCall(ctx, req)
+}
+
+// writeCall writes a request of ours.
+func (c *conn) writeCall(ctx context.Context, req *jsonrpc.Request) error {
 	ex := ExchangeOf(ctx)
 	if ex == nil || !ex.bind(req.ID) {
-		return c.inner.Write(ctx, msg)
+		return c.inner.Write(ctx, req)
 	}
 	c.mu.Lock()
 	c.open[req.ID] = ex
 	c.mu.Unlock()
-	err := c.inner.Write(ctx, msg)
+	err := c.inner.Write(ctx, req)
 	if err != nil {
 		ex.Failed(err)
 	}
@@ -200,27 +206,27 @@ func (c *conn) reply(resp *jsonrpc.Response) *jsonrpc.Response {
 }
 
 // ask admits a request of the peer. Notifications are dropped: nobody here listens to
-// them, and the SDK would queue them without a bound.
+// them, and the SDK would queue them without a bound. So is a request under an id that is
+// still unanswered: the SDK would refuse it from its reading goroutine, and a peer that
+// does not read would stop us from reading.
 func (c *conn) ask(req *jsonrpc.Request) bool {
 	if !req.IsCall() {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asked == maxServerRequests {
+	if _, twice := c.asked[req.ID]; twice || len(c.asked) == maxServerRequests {
 		return false
 	}
-	c.asked++
+	c.asked[req.ID] = struct{}{}
 	return true
 }
 
 // answered makes room for another request of the peer.
-func (c *conn) answered() {
+func (c *conn) answered(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asked > 0 {
-		c.asked--
-	}
+	delete(c.asked, id)
 }
 
 // forget drops an exchange whose caller leaves, so that a late reply finds nobody.

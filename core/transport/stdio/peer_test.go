@@ -1,0 +1,302 @@
+package stdio
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// runPeer is what the test binary does as a peer. mode is a list of words:
+//
+//	ignore-eof, ignore-term   outlive the first rungs of the stop ladder
+//	stray                     print junk around every message
+//	pages                     answer tools/list in three pages
+//	die-on-init               exit 7 on initialize, with a word on stderr
+//	leak-on-init              the same, printing LEAK from the environment
+//	no-tools                  offer no tools
+//	launcher, shell           start "shell" and "ignore-eof,ignore-term" below, and wait
+//	lone-launcher             the same, but close the own pipes
+func runPeer(mode string) int {
+	words := strings.Split(mode, ",")
+	has := func(word string) bool { return slices.Contains(words, word) }
+	if has("ignore-term") {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	if has("launcher") {
+		return launch("shell")
+	}
+	if has("shell") {
+		return launchShell()
+	}
+	p := &peer{has: has, in: bufio.NewReaderSize(os.Stdin, 1<<16), out: os.Stdout, held: map[string]json.RawMessage{}}
+	p.serve()
+	if has("ignore-eof") {
+		select {}
+	}
+	return 0
+}
+
+// launch runs this binary again, below itself, and waits for it.
+func launch(mode string) int {
+	exe, _ := os.Executable()
+	return wait(exec.Command(exe), mode)
+}
+
+// launchShell puts a shell between itself and the server.
+func launchShell() int {
+	exe, _ := os.Executable()
+	return wait(exec.Command("sh", "-c", `"$0"; exit $?`, exe), "ignore-eof,ignore-term")
+}
+
+// wait runs a command with our descriptors.
+func wait(cmd *exec.Cmd, mode string) int {
+	cmd.Env = append(os.Environ(), peerVar+"="+mode)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	signal.Ignore(syscall.SIGTERM)
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "launcher:", err)
+		return 1
+	}
+	return 0
+}
+
+// peer is a hand-written MCP server that can misbehave.
+type peer struct {
+	has    func(string) bool
+	in     *bufio.Reader
+	out    io.Writer
+	mu     sync.Mutex
+	held   map[string]json.RawMessage // ids of calls to "hold", by name
+	gone   []string                   // ids of cancelled requests
+	pinged string                     // id of the call that waits for our ping to be answered
+}
+
+// request is anything that a client sends.
+type request struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Result json.RawMessage `json:"result"`
+	Params struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Cursor    string          `json:"cursor"`
+		RequestID json.RawMessage `json:"requestId"`
+	} `json:"params"`
+}
+
+// serve answers until the end of input.
+func (p *peer) serve() {
+	for {
+		line, err := p.in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var req request
+		if json.Unmarshal(line, &req) != nil {
+			continue
+		}
+		if p.has("stray") {
+			p.raw("starting up {", "", "null", "[]", `{"foo":1}`, `"text"`, "42", `[{"jsonrpc":"2.0","id":1,"result":{}}]`,
+				`{"jsonrpc":"2.0","id":1.5,"result":{"content":[{"type":"text","text":"wrong"}]}}`,
+				`{"jsonrpc":"2.0","id":"1","result":{}}`, `{"jsonrpc":"2.0","id":99999,"result":{}}`,
+				`{"jsonrpc":"1.0","id":2,"result":{}}`, "\x00\xff\xfe", `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
+		}
+		p.handle(req)
+	}
+}
+
+// handle answers one message.
+func (p *peer) handle(req request) {
+	switch req.Method {
+	case "initialize":
+		p.initialize(req)
+	case "tools/list":
+		p.list(req)
+	case "tools/call":
+		p.call(req)
+	case "notifications/cancelled":
+		p.gone = append(p.gone, string(req.Params.RequestID))
+	case "":
+		if string(req.ID) == `"from-peer"` && req.Result != nil {
+			p.text(json.RawMessage(p.pinged), "pong")
+		}
+	}
+}
+
+func (p *peer) initialize(req request) {
+	switch {
+	case p.has("die-on-init"):
+		fmt.Fprintln(os.Stderr, "first line\ncannot open database")
+		os.Exit(7)
+	case p.has("leak-on-init"):
+		fmt.Fprintf(os.Stderr, "token %s refused\n", os.Getenv("LEAK"))
+		os.Exit(7)
+	case p.has("error-on-init"):
+		p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32099,"message":"no licence for %s"}}`, req.ID, os.Getenv("LEAK")))
+		return
+	case p.has("version-on-init"):
+		p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"p","version":"1"}}}`, req.ID))
+		return
+	case p.has("mute"):
+		return
+	}
+	caps := `{"tools":{}}`
+	if p.has("no-tools") {
+		caps = `{"prompts":{}}`
+	}
+	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":%s,"serverInfo":{"name":"p","version":"1"}}}`, req.ID, caps))
+}
+
+func (p *peer) list(req request) {
+	tool := func(name string) string {
+		return fmt.Sprintf(`{"name":%q,"description":"d","inputSchema":{"type":"object","x-big":12345678901234567890}}`, name)
+	}
+	body := `{"tools":[` + tool("echo") + `]}`
+	switch {
+	case p.has("no-tools"):
+		p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, req.ID))
+		return
+	case p.has("bad-list"):
+		body = `{"tools":"none"}`
+	case p.has("pages") && req.Params.Cursor == "":
+		body = `{"tools":[` + tool("one") + `],"nextCursor":"2"}`
+	case p.has("pages") && req.Params.Cursor == "2":
+		body = `{"tools":[` + tool("two") + `],"nextCursor":"3"}`
+	case p.has("pages"):
+		body = `{"tools":[` + tool("three") + `]}`
+	}
+	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, body))
+}
+
+// contents is a result with every kind of content, an unknown one, and a number that no
+// float64 holds.
+const contents = `{"content":[{"type":"text","text":"a\u003cb"},{"type":"image","data":"aGk=","mimeType":"image/png"},` +
+	`{"type":"audio","data":"aGk=","mimeType":"audio/wav"},{"type":"resource","resource":{"uri":"file:///x","text":"t"}},` +
+	`{"type":"resource_link","uri":"file:///y","name":"y"},{"type":"hologram","depth":3}],` +
+	`"structuredContent":{"n":12345678901234567890},"_meta":{"k":[1,2]}}`
+
+func (p *peer) call(req request) {
+	var args struct {
+		N    int    `json:"n"`
+		Name string `json:"name"`
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(req.Params.Arguments, &args)
+	switch req.Params.Name {
+	case "echo":
+		p.text(req.ID, args.Text)
+	case "args":
+		p.text(req.ID, string(req.Params.Arguments))
+	case "pid":
+		p.text(req.ID, fmt.Sprint(os.Getpid()))
+	case "env":
+		env := os.Environ()
+		slices.Sort(env)
+		p.text(req.ID, strings.Join(env, "\n"))
+	case "fds":
+		p.text(req.ID, descriptors())
+	case "big":
+		p.text(req.ID, strings.Repeat("x", args.N))
+	case "contents":
+		p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, contents))
+	case "code":
+		p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no"}}`, req.ID, args.N))
+	case "tool-error":
+		p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"isError":true,"content":[{"type":"text","text":%q}]}}`, req.ID, args.Text))
+	case "raw-reply":
+		p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, req.ID, args.Text))
+	case "hold":
+		p.held[args.Name] = req.ID
+	case "release":
+		p.text(p.held[args.Name], args.Name)
+		p.text(req.ID, "released")
+	case "cancelled":
+		p.text(req.ID, strings.Join(p.gone, ","))
+	case "double":
+		p.text(req.ID, "first")
+		p.text(req.ID, "second")
+	case "ping-me":
+		p.pinged = string(req.ID)
+		p.raw(`{"jsonrpc":"2.0","id":"from-peer","method":"ping"}`)
+	case "noisy":
+		for range 100 {
+			p.raw(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+		}
+		p.text(req.ID, "done")
+	case "pings":
+		for i := range args.N {
+			p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, 1000+i))
+		}
+		p.text(req.ID, "done")
+	case "stderr":
+		fmt.Fprint(os.Stderr, strings.Repeat("e", args.N)+"\n")
+		p.text(req.ID, "done")
+	case "stop-reading":
+		p.text(req.ID, "bye")
+		select {}
+	case "die":
+		fmt.Fprintln(os.Stderr, args.Text)
+		os.Exit(args.N)
+	case "answer-and-die":
+		p.text(req.ID, "last words")
+		os.Exit(0)
+	case "spawn-holder-and-die":
+		spawnHolder()
+		fmt.Fprintln(os.Stderr, "leaving a child behind")
+		os.Exit(5)
+	case "close-stdout":
+		_ = os.Stdout.Close()
+		select {}
+	case "close-stdin":
+		_ = os.Stdin.Close()
+		p.text(req.ID, "deaf")
+		select {}
+	}
+}
+
+// spawnHolder leaves a grandchild that holds all pipes.
+func spawnHolder() {
+	exe, _ := os.Executable()
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), peerVar+"=ignore-eof,ignore-term,deaf")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// descriptors lists what this process has open, as "fd target" lines.
+func descriptors() string {
+	var out []string
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err == nil {
+			out = append(out, e.Name()+" "+target)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// text answers a call with a text.
+func (p *peer) text(id json.RawMessage, text string) {
+	quoted, _ := json.Marshal(text)
+	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, id, quoted))
+}
+
+// raw prints lines.
+func (p *peer) raw(lines ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, line := range lines {
+		_, _ = io.WriteString(p.out, line+"\n")
+	}
+}
