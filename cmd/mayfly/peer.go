@@ -1,0 +1,14 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/mayfly-mcp/mayfly/fakes/observer"
+)
+
+// runPeer is the command that daemons under test are told to run. Its exit codes are those
+// of package observer, since a peer may be told to exit with any.
+func runPeer(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return observer.Main(ctx, args, stdin, stdout, stderr)
+}
