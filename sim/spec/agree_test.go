@@ -1,6 +1,8 @@
 package spec_test
 
 import (
+	"flag"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +10,19 @@ import (
 	lc "github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"pgregory.net/rapid"
 )
+
+// TestMain asks for more examples than rapid does by itself: one costs well under a millisecond.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if !asked {
+		if err := flag.Set("rapid.checks", "4000"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 const (
 	maxOwners = 4 // alive at a time
@@ -152,10 +167,8 @@ func (d *driver) oversleep(t *rapid.T) {
 
 // pass lets time go by, up to the deadline, and says nothing.
 func (d *driver) pass(t *rapid.T) {
-	d.now += lc.Instant(rapid.IntRange(1, 30).Draw(t, "pass"))
-	if due := d.machine.Deadline(); d.now > due {
-		d.now = due
-	}
+	until := max(d.now, d.machine.Deadline())
+	d.now = min(until, d.now+lc.Instant(rapid.IntRange(1, 30).Draw(t, "pass")))
 }
 
 // lag lets time go by beyond the deadline: whatever comes next comes before the tick.
@@ -201,7 +214,7 @@ func (d *driver) prepare() {
 // each of them. Deeper: -rapid.checks 100000.
 func TestMachineAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &driver{pair: newPair(drawConfig(t))}
+		d := &driver{pair: newPair(drawConfig(t), tamper{})}
 		d.fail = func(d *driver, err error) {
 			t.Fatalf("%v\nafter:\n%s", err, strings.Join(d.log, "\n"))
 		}

@@ -29,7 +29,7 @@ func (m *Model) Follow(now Time, in Input, seen Seen) error {
 			return err
 		}
 	}
-	if err := m.checkSeqs(seen.Events); err != nil {
+	if err := m.checkAddressees(seen.Events); err != nil {
 		return err
 	}
 	if err := exp.Check(seen); err != nil {
@@ -50,14 +50,23 @@ func (m *Model) followChoices(kind Kind, seen Seen) error {
 		switch {
 		case p.status == Connected && kind == TimeReached:
 			err = m.evict(p, p.fp)
-		case p.status == Failed && (kind == TimeReached || kind == CallDone || kind == Cancel || kind == OwnerDied):
+		case p.status == Failed && (kind == TimeReached || p.lapsed && len(m.calls(p)) == 0):
 			err = m.age(p, p.fp)
 		}
 		if err != nil {
 			return err
 		}
+		if kind == TimeReached && didClimb(p, seen.Effects) {
+			m.fireExact() // a rung without grace may follow in the same step, or later
+		}
 	}
 	return nil
+}
+
+func didClimb(p *peer, effects []Effect) bool {
+	return slices.ContainsFunc(effects, func(e Effect) bool {
+		return e.Kind == Stop && e.Peer == p.fp && e.Stage == StageTerminate
+	})
 }
 
 // saidGone looks at the last event of the peer's first claim.
@@ -71,8 +80,11 @@ func saidGone(p *peer, events []Event) bool {
 	return gone
 }
 
-func (m *Model) checkSeqs(events []Event) error {
+func (m *Model) checkAddressees(events []Event) error {
 	for _, e := range events {
+		if !m.alive[e.Owner] {
+			return broken("PC-8", "%s is not alive but was told %s", e.Owner, e.Status)
+		}
 		if e.Seq != m.seq+1 {
 			return broken("EV-2", "event %d follows event %d", e.Seq, m.seq)
 		}

@@ -1,8 +1,9 @@
 package spec
 
 // declare records a claim, joins a peer or moves the claim to another one. It starts nothing
-// (SPEC CL-1), except that tickets which were waiting for the old peer go along and want the
-// new one.
+// (SPEC CL-1), except that tickets which were waiting for the old peer go along and wait for
+// the new one. A reconnect among them has nothing to replace there: it is content with what
+// the new peer is, or becomes.
 func (m *Model) declare(id uint64, c claim, fp string) {
 	if !m.alive[c.owner] {
 		m.refuse("PC-7", id, ReasonDeadOwner)
@@ -19,19 +20,19 @@ func (m *Model) declare(id uint64, c claim, fp string) {
 	var moved []*ticket
 	if old != nil {
 		moved = m.takeWaiting(old, c)
-		m.drop(old, c, ReasonReleased)
+		m.drop(old, c)
 		if old.status != Disconnected {
 			m.tellGone(old, c)
 		}
-		m.afterDrop(old, ReasonReleased)
+		m.afterDrop(old)
 	}
-	m.join(c, fp)
+	p := m.join(c, fp)
 	for _, t := range moved {
-		m.gate(m.behind(c), t)
+		m.gate(p, t)
 	}
 }
 
-func (m *Model) join(c claim, fp string) {
+func (m *Model) join(c claim, fp string) *peer {
 	p := m.find(fp)
 	if p == nil {
 		p = &peer{fp: fp, status: Disconnected, phase: Absent, stage: NoStage, reason: NoReason, due: Never}
@@ -41,6 +42,7 @@ func (m *Model) join(c claim, fp string) {
 	if p.status != Disconnected {
 		m.tell(p, c, "CL-7", true)
 	}
+	return p
 }
 
 // takeWaiting returns the waiting tickets of a claim and makes p forget them.
@@ -60,6 +62,10 @@ func (m *Model) release(id uint64, c claim) {
 		m.refuse("PC-7", id, ReasonDeadOwner)
 		return
 	}
+	if m.draining {
+		m.refuse("SH-1", id, ReasonDraining)
+		return
+	}
 	p := m.behind(c)
 	if p == nil {
 		m.refuse("RC-4", id, ReasonNoClaim)
@@ -68,24 +74,36 @@ func (m *Model) release(id uint64, c claim) {
 	for _, t := range m.takeWaiting(p, c) {
 		m.refuse("DI-9", t.id, ReasonReleased)
 	}
-	m.drop(p, c, ReasonReleased)
+	m.drop(p, c)
 	if p.status != Disconnected {
 		m.tellGone(p, c)
 	}
-	m.afterDrop(p, ReasonReleased)
+	m.afterDrop(p)
 }
 
-// ownerDied takes away everything that the owner holds and tells it nothing (SPEC PC-8).
+// ownerDied takes away everything that the owner holds and tells it nothing (SPEC PC-8). Calls
+// under the claims that it held are cut; those of a claim that it had given up are left to
+// finish, like anybody's.
 func (m *Model) ownerDied(owner string) {
 	if !m.alive[owner] {
 		m.stale()
 		return
 	}
 	m.alive[owner] = false
+	var ended []*ticket
 	for _, t := range m.tickets {
-		if t.by.owner != owner {
-			continue
+		if t.by.owner == owner && t.peer == m.behind(t.by) {
+			ended = append(ended, t)
 		}
+	}
+	for _, p := range m.peers {
+		for _, c := range p.claims {
+			if c.owner == owner {
+				m.drop(p, c)
+			}
+		}
+	}
+	for _, t := range ended {
 		m.dropTicket(t)
 		if t.admitted {
 			m.abandon(t, "OL-46", ReasonDeadOwner)
@@ -94,19 +112,12 @@ func (m *Model) ownerDied(owner string) {
 		}
 	}
 	for _, p := range m.peers {
-		for _, c := range p.claims {
-			if c.owner == owner {
-				m.drop(p, c, ReasonDeadOwner)
-			}
-		}
-	}
-	for _, p := range m.peers {
-		m.afterDrop(p, ReasonDeadOwner)
+		m.afterDrop(p)
 	}
 }
 
 // drop takes a claim off a peer.
-func (m *Model) drop(p *peer, gone claim, why Reason) {
+func (m *Model) drop(p *peer, gone claim) {
 	var kept []claim
 	for _, c := range p.claims {
 		if c != gone {
@@ -122,23 +133,22 @@ func (m *Model) tellGone(p *peer, c claim) {
 		Name: c.name, Peer: p.fp, Status: Disconnected, Reason: NoReason})
 }
 
-// afterDrop ends a peer without claims, whatever T is (SPEC CL-3), and lets the use of one that
-// lives on end with its calls.
-func (m *Model) afterDrop(p *peer, why Reason) {
-	if len(p.claims) > 0 || m.gone(p) {
+// afterDrop ends a peer without claims, whatever T is (SPEC CL-3). Nothing of it is remembered.
+func (m *Model) afterDrop(p *peer) {
+	if len(p.claims) > 0 {
 		return
-	}
-	if p.phase == Stopping && !p.pending && p.status == Disconnected {
-		return // dying already
 	}
 	m.cutCalls(p, "CL-3", ReasonReleased)
 	m.end(p)
+	p.reason = NoReason
 	m.forgetIfDone(p)
 }
 
 // end brings a peer to Disconnected and stops what runs.
 func (m *Model) end(p *peer) {
 	p.pending = false
+	p.fresh = false
+	p.lapsed = false
 	p.tools = 0
 	if p.status != Disconnected {
 		m.become(p, Disconnected)
@@ -159,5 +169,3 @@ func (m *Model) forgetIfDone(p *peer) {
 	}
 	m.peers = kept
 }
-
-func (m *Model) gone(p *peer) bool { return m.find(p.fp) != p }

@@ -1,7 +1,7 @@
 package spec
 
 // request opens a ticket.
-func (m *Model) request(t *ticket) {
+func (m *Model) request(t *ticket, afresh bool) {
 	if !m.alive[t.by.owner] {
 		m.refuse("PC-7", t.id, ReasonDeadOwner)
 		return
@@ -15,16 +15,15 @@ func (m *Model) request(t *ticket) {
 		m.refuse("RC-4", t.id, ReasonNoClaim)
 		return
 	}
+	if afresh && len(m.waiting(p)) < m.cfg.MaxWaiters {
+		m.reconnect(p)
+	}
 	m.gate(p, t)
 }
 
 // gate answers a ticket, or lets it wait for an attempt.
 func (m *Model) gate(p *peer, t *ticket) {
 	t.peer = p
-	if t.kind == Reconnect {
-		m.reconnect(p, t)
-		return
-	}
 	switch {
 	case p.status == Connected:
 		m.answer(p, t)
@@ -37,10 +36,7 @@ func (m *Model) gate(p *peer, t *ticket) {
 
 // reconnect replaces what runs, whatever the state (SPEC RC-3). One that meets an attempt which
 // a reconnect asked for, or one that has not begun, joins it (SPEC RC-5).
-func (m *Model) reconnect(p *peer, t *ticket) {
-	if !m.wait(p, t) {
-		return
-	}
+func (m *Model) reconnect(p *peer) {
 	joins := p.fresh && p.status == Connecting || p.pending
 	p.fresh = true
 	if joins {
@@ -85,6 +81,8 @@ func (m *Model) dial(p *peer) {
 	p.pending = false
 	p.phase = Dialing
 	p.tools = 0
+	p.reason = NoReason
+	p.lapsed = false
 	p.due = m.now + m.cfg.ConnectTimeout
 	p.run = 0 // until the subject says which
 	m.effect(Effect{Clause: "DI-1", Kind: Dial, Peer: p.fp})
@@ -97,15 +95,15 @@ func (m *Model) dial(p *peer) {
 func (m *Model) answer(p *peer, t *ticket) {
 	m.dropTicket(t)
 	switch {
-	case t.kind != Dispatch && p.status == Connected:
+	case !t.call && p.status == Connected:
 		m.reply(Reply{Clause: "RC-2", Ticket: t.id, Kind: Settled, Status: Connected, Tools: p.tools})
-	case t.kind != Dispatch:
-		m.reply(Reply{Clause: "RC-2", Ticket: t.id, Kind: Settled, Status: Failed, Reason: p.reason})
+	case !t.call:
+		m.reply(Reply{Clause: "RC-2", Ticket: t.id, Kind: Settled, Status: Failed, Reason: p.reason, Tools: p.tools})
 	case p.status == Connected:
 		t.admitted = true
 		t.due = m.now + m.cfg.CallTimeout
 		m.tickets = append(m.tickets, t)
-		m.reply(Reply{Clause: "DI-1", Ticket: t.id, Kind: Ready, Run: p.run, Tools: p.tools})
+		m.reply(Reply{Clause: "DI-1", Ticket: t.id, Kind: Ready, Run: p.run})
 	default:
 		from, to := m.failedWindow(p)
 		m.reply(Reply{Clause: "DI-12", Ticket: t.id, Kind: Refused, Reason: ReasonFailed,
@@ -183,7 +181,6 @@ func (m *Model) callEnded(p *peer) {
 		return
 	}
 	p.idleSince = m.now
-	p.callEnd = m.now
 	if m.draining && p.phase != Stopping {
 		m.end(p) // SPEC SH-1
 	}

@@ -37,15 +37,17 @@ type peer struct {
 	// fresh says that a reconnect asked for the attempt, so that another one joins it.
 	fresh bool
 
+	// lapsed says that the time to age came while calls were in flight.
+	lapsed bool
+
 	since     Time // of Failed
 	idleSince Time // of the last use of a Connected peer, or of its connect
-	callEnd   Time // when the last call in flight ended
 }
 
 // ticket is one that was not answered, or was admitted and has not ended.
 type ticket struct {
 	id       uint64
-	kind     Kind
+	call     bool // wants to be admitted, not just to be told the state
 	by       claim
 	peer     *peer
 	admitted bool
@@ -81,7 +83,7 @@ func (m *Model) apply(in Input) error {
 	case Release:
 		m.release(in.Ticket, by)
 	case Dispatch, Ensure, Reconnect:
-		m.request(&ticket{id: in.Ticket, kind: in.Kind, by: by})
+		m.request(&ticket{id: in.Ticket, call: in.Kind == Dispatch, by: by}, in.Kind == Reconnect)
 	case Cancel:
 		m.cancel(in.Ticket)
 	case CallDone:

@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	lc "github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -14,7 +15,7 @@ type pair struct {
 	machine *lc.Machine
 	model   *spec.Model
 	now     lc.Instant
-	tamper  *tamper
+	tamper  tamper
 
 	fps     map[lc.PeerID]string
 	runs    []lc.Effect // every dial
@@ -25,9 +26,11 @@ type pair struct {
 	log     []string
 }
 
-func newPair(cfg lc.Config) *pair {
-	return &pair{machine: lc.New(cfg), model: spec.New(specConfig(cfg)), tamper: &tamper{},
+func newPair(cfg lc.Config, t tamper) *pair {
+	p := &pair{model: spec.New(specConfig(cfg)), tamper: t,
 		fps: map[lc.PeerID]string{}, open: map[lc.Ticket]bool{}}
+	p.machine = lc.New(t.config(cfg))
+	return p
 }
 
 // newTicket opens a ticket; its slot may have been another's.
@@ -42,12 +45,13 @@ func (p *pair) newTicket() lc.Ticket {
 func (p *pair) step(in lc.Input) error {
 	p.log = append(p.log, fmt.Sprintf("%d %s", p.now, sayInput(in)))
 	staleBefore := p.machine.Stats().Stale
-	given, swallowed := p.tamper.input(in)
+	claimedBefore := p.machine.Claimed(in.Owner, in.Name)
+	given, swallowed := p.tamper.input(p, in)
 	var out lc.Output
 	if !swallowed {
 		out = p.tamper.output(p.machine.Step(p.now, given))
 	}
-	p.learn(in, out)
+	p.learn(in, claimedBefore, out)
 	seen := p.seen(out)
 	seen.Stale = p.machine.Stats().Stale > staleBefore
 	if err := p.model.Follow(spec.Time(p.now), p.specInput(in), seen); err != nil {
@@ -58,11 +62,9 @@ func (p *pair) step(in lc.Input) error {
 }
 
 // learn notes which slot stands for which fingerprint, and which incarnations there were.
-func (p *pair) learn(in lc.Input, out lc.Output) {
-	if in.Kind == lc.InDeclare {
-		if id := p.machine.Claimed(in.Owner, in.Name); id != 0 {
-			p.fps[id] = fpWord(in.FP)
-		}
+func (p *pair) learn(in lc.Input, before lc.PeerID, out lc.Output) {
+	if id := p.machine.Claimed(in.Owner, in.Name); in.Kind == lc.InDeclare && id != before {
+		p.fps[id] = fpWord(in.FP)
 	}
 	for _, e := range out.Effects {
 		if e.Kind == lc.EffectDial {
@@ -194,21 +196,31 @@ func fpWord(fp lc.Fingerprint) string { return string('A' + rune(fp[0])) }
 
 // tamper makes a machine lie. The zero value is honest.
 type tamper struct {
-	in   func(lc.Input) (lc.Input, bool)
+	cfg  func(*lc.Config)
+	in   func(*pair, *lc.Input) (swallow bool)
 	out  func(*lc.Output)
 	look func(*lc.View)
-	hits int
 }
 
-func (t *tamper) input(in lc.Input) (lc.Input, bool) {
+func (t *tamper) config(c lc.Config) lc.Config {
+	if t.cfg != nil {
+		t.cfg(&c)
+	}
+	return c
+}
+
+func (t *tamper) input(p *pair, in lc.Input) (lc.Input, bool) {
 	if t.in == nil {
 		return in, false
 	}
-	return t.in(in)
+	swallow := t.in(p, &in)
+	return in, swallow
 }
 
 func (t *tamper) output(out lc.Output) lc.Output {
 	if t.out != nil {
+		out.Effects, out.Events = slices.Clone(out.Effects), slices.Clone(out.Events)
+		out.Replies = slices.Clone(out.Replies)
 		t.out(&out)
 	}
 	return out

@@ -54,18 +54,23 @@ func (m *Model) connectFailed(p *peer) {
 		m.stale()
 		return
 	}
-	m.stopLadder(p)
+	m.stop(p)
 	m.fail(p, ReasonConnect)
 }
 
 func (m *Model) sessionBroken(p *peer) {
 	switch p.phase {
 	case Dialing:
-		m.stop(p) // the dial itself has not ended
+		m.stop(p)
 		m.fail(p, ReasonBroken)
 	case Up:
 		p.phase = Broken
 		m.fail(p, ReasonBroken)
+		m.cutCalls(p, "CA-2", ReasonBroken)
+		m.callEnded(p)
+	case Broken:
+		m.cutCalls(p, "CA-2", ReasonBroken)
+		m.callEnded(p)
 	default:
 		m.stale()
 	}
@@ -79,7 +84,6 @@ func (m *Model) exited(p *peer) {
 	p.phase = Absent
 	p.stage = NoStage
 	p.due = Never
-	p.callEnd = m.now
 	if was == Dialing || was == Up {
 		m.fail(p, ReasonExited)
 	}
@@ -104,19 +108,15 @@ func (m *Model) fail(p *peer, why Reason) {
 	m.answerAll(p)
 }
 
-// stop begins the ladder for whatever runs; the result of a dial is no longer wanted.
+// stop begins the ladder for whatever runs. A dial that never became a session is abandoned first.
 func (m *Model) stop(p *peer) {
 	if p.phase == Dialing {
 		m.effect(Effect{Clause: "CL-8", Kind: AbandonDial, Peer: p.fp, Run: p.run})
 	}
 	if p.phase != Absent && p.phase != Stopping {
-		m.stopLadder(p)
+		p.phase = Stopping
+		m.rung(p, StageClose, m.now+m.cfg.CloseGrace)
 	}
-}
-
-func (m *Model) stopLadder(p *peer) {
-	p.phase = Stopping
-	m.rung(p, StageClose, m.now+m.cfg.CloseGrace)
 }
 
 func (m *Model) rung(p *peer, s Stage, due Time) {
@@ -153,8 +153,19 @@ func (m *Model) drain() {
 			m.refuse("SH-1", t.id, ReasonDraining)
 		}
 		p.pending = false
+		p.fresh = false
 		if len(m.calls(p)) == 0 {
-			m.end(p)
+			m.fallSilent(p)
 		}
 	}
+}
+
+// fallSilent ends a peer for the shutdown. An attempt fails first: the diagram of section 4 knows
+// no way from Connecting to Disconnected.
+func (m *Model) fallSilent(p *peer) {
+	m.stop(p)
+	if p.status == Connecting {
+		m.fail(p, ReasonDraining)
+	}
+	m.end(p)
 }

@@ -5,6 +5,15 @@ import "time"
 // fireDue does everything whose moment has come, in the order of those moments. The reaper's
 // choices are not among it: they have windows.
 func (m *Model) fireDue() {
+	m.fireExact()
+	for _, p := range m.peers {
+		if from, _ := m.failedWindow(p); from <= m.now && len(m.calls(p)) > 0 {
+			p.lapsed = true
+		}
+	}
+}
+
+func (m *Model) fireExact() {
 	for {
 		p, t, due := m.nextDue()
 		switch {
@@ -41,10 +50,15 @@ func (m *Model) nextDue() (*peer, *ticket, Time) {
 			first, call, due = nil, t, t.due
 		}
 	}
-	if m.draining && m.drainDue < due {
+	if m.draining && m.drainDue < due && m.busy() {
 		return nil, nil, m.drainDue
 	}
 	return first, call, due
+}
+
+func (m *Model) busy() bool {
+	_, admitted := m.Open()
+	return len(admitted) > 0
 }
 
 func (m *Model) drainOver() {
@@ -76,7 +90,7 @@ func (m *Model) failedWindow(p *peer) (from, to Time) {
 
 // window is [since+d, since+d+d/4]; after a reconfiguration there is a tick's time to notice.
 func (m *Model) window(since Time, d time.Duration) (from, to Time) {
-	tick := d / 4
+	tick := max(d/4, 1)
 	return since + d, max(since+d, m.configuredAt) + tick
 }
 
@@ -106,7 +120,7 @@ func (m *Model) age(p *peer, fp string) error {
 	if n := len(m.calls(p)); n > 0 {
 		return broken("RE-2", "%s aged with %d calls in flight", fp, n)
 	}
-	if from, _ := m.failedWindow(p); m.now < from {
+	if from, _ := m.failedWindow(p); m.now < from && !p.lapsed {
 		return broken("RE-4", "%s aged at %v, not before %v", fp, m.now, from)
 	}
 	m.end(p)
