@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+// Check is a rule that the simulator holds the subject to. It compares what the subject says
+// and does with the world's own books.
+type Check struct {
+	ID     string
+	Clause string // of SPEC.md
+	Text   string
+}
+
+// Checks lists every rule. The subject's own invariants come on top: those that it panics
+// with and those that its audits return, under their own ids.
+var Checks = []Check{
+	{"PROC-ONE", "ST-3", "a fingerprint has at most one live incarnation"},
+	{"PROC-GEN", "ST-2", "generations rise, and effects name the live one"},
+	{"PROC-CLAIM", "PC-1", "what nobody claims is being stopped, and is forgotten once it has ended"},
+	{"SPAWN-UNASKED", "CL-1", "nothing is dialed that no dispatch, ensure or reconnect asked for"},
+	{"RETRY", "RE-5", "dispatches do not connect a failed peer before its failure has aged"},
+	{"LADDER", "PR-2", "the rungs of a stop come in order, each exactly when the grace of the last is over"},
+	{"CONNECT-BOUND", "DI-4", "an attempt ends at the connect timeout"},
+	{"CONNECT-CUT", "DI-9", "an attempt is abandoned for a timeout, a failure, a reconnect, a drain or the last claim only"},
+	{"ISOLATION", "ID-2", "a call runs on an incarnation that was dialed with its own claim's configuration"},
+	{"ADMIT-UP", "ST-1", "a call is admitted only to a live, initialised, unbroken incarnation"},
+	{"STATUS", "ST-1", "the listed state is the truth about the process"},
+	{"LISTED", "ST-7", "the listed counts of claims, waiters and calls are true"},
+	{"TOOLS", "ST-6", "a connected peer lists its incarnation's tools, a peer that failed after it keeps them"},
+	{"TRANSITION", "ST-1", "states change only along the diagram and for a cause"},
+	{"EVICT-EARLY", "RE-1", "no peer is stopped for idleness before it was unused for T"},
+	{"EVICT-LATE", "RE-1", "no unused peer stays up longer than T and a tick"},
+	{"EVICT-BUSY", "RE-2", "no peer is stopped for idleness while a call is in flight"},
+	{"EVICT-OFF", "RE-6", "with T = 0 nothing is evicted"},
+	{"AGE-EARLY", "RE-4", "no failure ages before its period is over"},
+	{"AGE-LATE", "RE-4", "every failure ages within its period and a tick, calls in flight apart"},
+	{"CALL-STATE", "CA-1", "an answer, a rejection or a cancellation leaves the state alone"},
+	{"CALL-FAILS", "CA-2", "a call that fails in transport fails the peer"},
+	{"CALL-ABANDON", "CA-8", "only admitted calls are abandoned, and for a reason that is true"},
+	{"CALL-STRANDED", "CA-7", "no call stays in flight on an incarnation that has exited"},
+	{"EVENT-PATH", "EV-5", "the events of one claim form a path of the state diagram"},
+	{"EVENT-MISSING", "ST-5", "every owner of a peer was told its state"},
+	{"EVENT-OWNER", "PC-8", "events go to live owners under names that they claim"},
+	{"EVENT-REPLAY", "CL-7", "only an owner that joins is told a standing as a replay"},
+	{"EVENT-SEQ", "EV-2", "events are numbered without a gap and stamped with the instant of their step"},
+	{"FAREWELL", "CL-9", "a claim that leaves a peer which is not Disconnected is told so"},
+	{"REPLY-ONCE", "CA-8", "a ticket is answered once, and only while it is open"},
+	{"REPLY-NOW", "DI-12", "a ticket on a settled peer is answered at once"},
+	{"REPLY-LOST", "DI-9", "every ticket is answered within the bounds"},
+	{"REPLY-CAUSE", "DI-12", "a refusal names a reason that is true"},
+	{"SETTLED", "RC-2", "a settled ticket carries the state after the attempt"},
+	{"OWNER-TICKET", "CL-13", "no ticket waits for a claim that is gone"},
+	{"CANCEL", "CA-4", "a ticket ends when its caller gives up"},
+	{"FORGET", "CL-2", "a declaration is forgotten only when nobody claims it and nothing of it runs"},
+	{"PROGRESS", "ST-4", "a deadline that was reached does not remain due"},
+	{"LEAK", "SH-1", "after a drain and the stop ladders nothing is left"},
+	{"PANIC", "CF-7", "the subject does not panic"},
+	{"TAPE-FULL", "-", "a recorded run fits on a tape"},
+}
+
+// Violation is a broken rule: a Check, or an invariant of the subject itself.
+type Violation struct {
+	Check
+	Detail string
+	Step   uint64
+	At     lifecycle.Instant
+}
+
+// Error implements error.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s (SPEC %s) at step %d, %v: %s: %s", v.ID, v.Clause, v.Step, time.Duration(v.At), v.Text, v.Detail)
+}
+
+// fail records a violation, unless one came first.
+func (w *world) fail(id, format string, args ...any) {
+	if w.violation != nil {
+		return
+	}
+	w.violation = &Violation{Check: checkOf(id), Detail: fmt.Sprintf(format, args...), Step: w.result.Steps, At: w.now}
+}
+
+// checkOf finds a rule among the simulator's and the machine's.
+func checkOf(id string) Check {
+	for _, c := range Checks {
+		if c.ID == id {
+			return c
+		}
+	}
+	for _, v := range lifecycle.Invariants {
+		if v.ID == id {
+			return Check{v.ID, v.Clause, v.Text}
+		}
+	}
+	return Check{id, "-", "an unnamed rule of the subject"}
+}
+
+// step feeds one input, hashes it with its output, and checks everything that it touched.
+func (w *world) step(in lifecycle.Input) {
+	if w.violation != nil {
+		return
+	}
+	w.in = in
+	w.result.Steps++
+	w.result.Inputs[in.Kind]++
+	out := w.subject.Step(w.now, in)
+	w.hash.input(w.now, &w.in)
+	w.hash.output(&out)
+	for i := range out.Effects {
+		w.effect(&out.Effects[i])
+	}
+	for i := range out.Replies {
+		w.reply(&out.Replies[i])
+	}
+	for i := range out.Events {
+		w.event(&out.Events[i])
+	}
+	w.checkFarewell()
+	for _, id := range w.touched {
+		w.checkPeer(id)
+	}
+	for _, c := range w.lost {
+		w.checkLost(c)
+	}
+	w.touched, w.lost = w.touched[:0], w.lost[:0]
+	w.epoch++
+	w.deadline = w.subject.Deadline()
+	if w.result.Steps%uint64(w.opt.AuditEvery) == 0 {
+		w.audit()
+	}
+}
+
+// name describes an incarnation in a violation.
+func (w *world) name(id lifecycle.PeerID) string {
+	p := &w.peers[id]
+	return fmt.Sprintf("peer %d generation %d (%v)", id, p.gen, w.configs[p.config].target)
+}
+
+// checkLost demands that what lost its last claim is stopping or forgotten.
+func (w *world) checkLost(i int32) {
+	c := &w.configs[i]
+	if c.claims > 0 || c.target == (Target{}) {
+		return
+	}
+	if c.peer == 0 || !w.peers[c.peer].live {
+		w.fail("PROC-CLAIM", "%v lost its last claim and was not forgotten", c.target)
+	} else if w.peers[c.peer].stage == lifecycle.NoStage {
+		w.fail("PROC-CLAIM", "%s runs on without a claim", w.name(c.peer))
+	}
+}
+
+// audit checks the whole state, the subject's own audit included.
+func (w *world) audit() {
+	w.result.Audits++
+	for id := range w.peers {
+		w.checkOverstay(lifecycle.PeerID(id))
+	}
+	if w.auditor == nil {
+		return
+	}
+	if v := w.auditor.Audit(); v != nil {
+		w.fail(v.ID, "%s", v.Detail)
+	}
+}

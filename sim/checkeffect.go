@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+// effect checks one effect against the books and performs it.
+func (w *world) effect(e *lifecycle.Effect) {
+	w.result.Effects[e.Kind]++
+	switch e.Kind {
+	case lifecycle.EffectDial:
+		w.dialed(e)
+	case lifecycle.EffectAbandonDial:
+		w.abandoned(e)
+	case lifecycle.EffectStop:
+		w.stopped(e)
+	case lifecycle.EffectAbandonCall:
+		w.cut(e)
+	case lifecycle.EffectForget:
+		w.forgotten(e)
+	}
+}
+
+func (w *world) dialed(e *lifecycle.Effect) {
+	target := targetOf(&e.FP)
+	i := w.byTarget[target]
+	if i == 0 {
+		w.fail("PROC-CLAIM", "peer %d was dialed for %v, which nobody ever claimed", e.Peer, target)
+		return
+	}
+	w.touch(e.Peer)
+	c, p := &w.configs[i], &w.peers[e.Peer]
+	other := c.peer != 0 && c.peer != e.Peer && w.peers[c.peer].live
+	switch {
+	case p.live || other:
+		w.fail("PROC-ONE", "%v was dialed as peer %d generation %d while %s lives", target, e.Peer, e.Gen, w.name(c.peer))
+	case e.Gen <= p.gen:
+		w.fail("PROC-GEN", "peer %d was dialed as generation %d after %d", e.Peer, e.Gen, p.gen)
+	case c.claims == 0:
+		w.fail("PROC-CLAIM", "%v was dialed without a claim", target)
+	case !c.wanted:
+		w.fail("SPAWN-UNASKED", "%v was dialed and nobody had asked for it", target)
+	case c.failed && !c.reconnect && !w.aged(c.failedAt):
+		w.fail("RETRY", "%v was dialed %v after it failed", target, since(c.failedAt, w.now))
+	}
+	if w.violation != nil {
+		return
+	}
+	c.peer, c.wanted = e.Peer, false
+	w.spawn(e.Peer, e.Gen, i)
+}
+
+// aged reports whether a failure is old enough to be forgotten now.
+func (w *world) aged(at lifecycle.Instant) bool {
+	period := w.failedPeriod()
+	return period > 0 && w.now >= at+lifecycle.Instant(period)
+}
+
+func (w *world) failedPeriod() time.Duration {
+	if w.cfg.FailedRetry > 0 {
+		return w.cfg.FailedRetry
+	}
+	return w.cfg.IdleTimeout
+}
+
+// runs finds the live incarnation that an effect names.
+func (w *world) runs(e *lifecycle.Effect) *peer {
+	w.touch(e.Peer)
+	if e.Peer <= 0 || !w.peers[e.Peer].live || w.peers[e.Peer].gen != e.Gen {
+		w.fail("PROC-GEN", "%s of peer %d generation %d, which does not run", e.Kind, e.Peer, e.Gen)
+		return nil
+	}
+	return &w.peers[e.Peer]
+}
+
+func (w *world) abandoned(e *lifecycle.Effect) {
+	p := w.runs(e)
+	if p == nil {
+		return
+	}
+	if p.up || p.stage != lifecycle.NoStage {
+		w.fail("CONNECT-CUT", "the attempt of %s was abandoned after it had ended", w.name(e.Peer))
+	}
+	switch w.in.Kind {
+	case lifecycle.InReconnect, lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InDrain:
+	case lifecycle.InTimeReached:
+		if w.now < p.dialedAt+lifecycle.Instant(w.cfg.ConnectTimeout) && !w.draining {
+			w.fail("CONNECT-CUT", "the attempt of %s was abandoned after %v", w.name(e.Peer), since(p.dialedAt, w.now))
+		}
+	default:
+		if w.configs[p.config].claims > 0 && !w.draining {
+			w.fail("CONNECT-CUT", "the attempt of %s was abandoned upon %s while it is claimed", w.name(e.Peer), w.in.Kind)
+		}
+	}
+}
+
+func (w *world) stopped(e *lifecycle.Effect) {
+	p := w.runs(e)
+	if p == nil {
+		return
+	}
+	if e.Stage != p.stage+1 {
+		w.fail("LADDER", "%s was told to %s after %s", w.name(e.Peer), e.Stage, p.stage)
+	}
+	if p.stage != lifecycle.NoStage && w.now != p.stagedAt+lifecycle.Instant(w.grace(p.stage)) {
+		w.fail("LADDER", "%s was told to %s %v after %s", w.name(e.Peer), e.Stage, since(p.stagedAt, w.now), p.stage)
+	}
+	if p.stage == lifecycle.NoStage && p.up && w.in.Kind == lifecycle.InTimeReached && p.state == lifecycle.Connected && !w.draining {
+		w.checkEviction(e.Peer)
+	}
+	w.obey(e.Peer, e.Stage)
+}
+
+func (w *world) grace(s lifecycle.Stage) time.Duration {
+	switch s {
+	case lifecycle.StageClose:
+		return w.cfg.CloseGrace
+	case lifecycle.StageTerminate:
+		return w.cfg.TerminateGrace
+	}
+	return w.cfg.KillGrace
+}
+
+// checkEviction holds the stop of a healthy peer to its window.
+func (w *world) checkEviction(id lifecycle.PeerID) {
+	p := &w.peers[id]
+	t := w.cfg.IdleTimeout
+	w.result.Evictions++
+	switch idle := since(p.idleSince, w.now); {
+	case p.inFlight > 0:
+		w.fail("EVICT-BUSY", "%s was evicted with %d calls in flight", w.name(id), p.inFlight)
+	case t == 0:
+		w.fail("EVICT-OFF", "%s was evicted although T = 0", w.name(id))
+	case idle < t:
+		w.fail("EVICT-EARLY", "%s was evicted after %v of idleness; T is %v", w.name(id), idle, t)
+	case idle > t+t/4:
+		w.fail("EVICT-LATE", "%s was evicted after %v of idleness; T is %v", w.name(id), idle, t)
+	}
+}
+
+func (w *world) cut(e *lifecycle.Effect) {
+	w.touch(e.Peer)
+	slot := slotOf(e.Ticket)
+	if slot <= 0 || int(slot) >= len(w.tickets) || w.tickets[slot].id != e.Ticket || w.tickets[slot].phase != ticketAdmitted {
+		w.fail("CALL-ABANDON", "call %d was abandoned and is not in flight", e.Ticket)
+		return
+	}
+	t := &w.tickets[slot]
+	if t.peer != e.Peer || t.gen != e.Gen {
+		w.fail("CALL-ABANDON", "call %d was abandoned on peer %d generation %d and runs on %s", e.Ticket, e.Peer, e.Gen, w.name(t.peer))
+	}
+	if !w.cutFor(t, e.Reason) {
+		w.fail("CALL-ABANDON", "call %d was abandoned for %s upon %s after %v", e.Ticket, e.Reason, w.in.Kind, since(t.since, w.now))
+	}
+	w.result.CallsCut++
+	w.endCall(t)
+	w.closeTicket(slot)
+}
+
+// cutFor reports whether a reason to abandon a call is true.
+func (w *world) cutFor(t *ticket, why lifecycle.Reason) bool {
+	p := &w.peers[t.peer]
+	switch why {
+	case lifecycle.ReasonCallTimeout:
+		p.timedOut = w.epoch
+		return w.in.Kind == lifecycle.InTimeReached && w.now == t.since+lifecycle.Instant(w.cfg.CallTimeout)
+	case lifecycle.ReasonExited:
+		return !p.live
+	case lifecycle.ReasonBroken:
+		return w.in.Kind == lifecycle.InBroken && p.up
+	case lifecycle.ReasonReleased:
+		return w.configs[p.config].claims == 0
+	case lifecycle.ReasonReconnect:
+		return w.in.Kind == lifecycle.InReconnect
+	case lifecycle.ReasonCancelled:
+		return w.in.Kind == lifecycle.InCancel && w.in.Ticket == t.id
+	case lifecycle.ReasonDeadOwner:
+		return w.in.Kind == lifecycle.InOwnerDied && !w.tenants[t.tenant].alive
+	case lifecycle.ReasonDraining:
+		return w.draining
+	}
+	return false
+}
+
+func (w *world) forgotten(e *lifecycle.Effect) {
+	target := targetOf(&e.FP)
+	i := w.byTarget[target]
+	if i == 0 {
+		w.fail("FORGET", "peer %d was forgotten for %v, which is not declared", e.Peer, target)
+		return
+	}
+	c := &w.configs[i]
+	if c.claims > 0 || c.peer != 0 && w.peers[c.peer].live {
+		w.fail("FORGET", "%v was forgotten with %d claims", target, c.claims)
+		return
+	}
+	if c.peer != 0 {
+		w.touch(c.peer)
+		p := &w.peers[c.peer]
+		p.config = 0
+	}
+	w.closeConfig(i)
+}
+
+func since(from, to lifecycle.Instant) time.Duration { return time.Duration(to - from) }

@@ -1,0 +1,190 @@
+package sim
+
+import "github.com/mayfly-mcp/mayfly/core/lifecycle"
+
+// checkPeer holds what the subject lists of a peer against the books.
+func (w *world) checkPeer(id lifecycle.PeerID) {
+	p := &w.peers[id]
+	v := w.subject.View(id)
+	from, phase := p.state, p.phase
+	p.state, p.phase = v.State, v.Phase
+	if p.config == 0 {
+		p.state, p.phase = lifecycle.NoState, lifecycle.Absent // a free slot, or one never dialed
+	}
+	w.result.Coverage.count(from, phase, w.in.Kind, p.state, p.phase)
+	if p.config == 0 {
+		return
+	}
+	c := &w.configs[p.config]
+	if from != v.State {
+		w.checkTransition(id, from, v.State)
+	}
+	w.checkTruth(id, &v)
+	if v.Claims != int(c.claims) || v.Waiters != int(c.waiting) || v.InFlight != int(p.inFlight) {
+		w.fail("LISTED", "%s is listed with %d claims, %d waiters, %d calls; there are %d, %d, %d", w.name(id),
+			v.Claims, v.Waiters, v.InFlight, c.claims, c.waiting, p.inFlight)
+	}
+	if c.told[v.State] != c.claims {
+		w.fail("EVENT-MISSING", "%s is %s; of its %d claims %d were told so", w.name(id), v.State, c.claims, c.told[v.State])
+	}
+	if v.State == lifecycle.Connected || v.State == lifecycle.Failed && !c.reconnect {
+		c.wanted = false
+	}
+	if w.auditor != nil {
+		if x := w.auditor.AuditPeer(id); x != nil {
+			w.fail(x.ID, "%s", x.Detail)
+		}
+	}
+}
+
+// checkTruth compares the listed state with the process.
+func (w *world) checkTruth(id lifecycle.PeerID, v *lifecycle.View) {
+	p := &w.peers[id]
+	stopping := p.live && p.stage != lifecycle.NoStage
+	dialing := p.live && !p.up && !stopping
+	holds := false
+	switch v.State {
+	case lifecycle.Connected:
+		holds = p.live && p.up && !p.broken && !stopping
+	case lifecycle.Connecting:
+		holds = dialing && !p.broken || stopping
+	case lifecycle.Disconnected:
+		holds = !p.live || stopping
+	case lifecycle.Failed:
+		holds = !dialing
+	}
+	if !holds || v.Gen != p.gen || (v.Phase == lifecycle.Absent) == p.live {
+		w.fail("STATUS", "%s is listed as %s/%s generation %d; live %t, up %t, broken %t, stage %s", w.name(id),
+			v.State, v.Phase, v.Gen, p.live, p.up, p.broken, p.stage)
+	}
+	switch {
+	case v.State == lifecycle.Connected && v.Tools != uint32(p.plan.Tools),
+		v.State != lifecycle.Connected && v.State != lifecycle.Failed && v.Tools != 0,
+		v.State == lifecycle.Failed && p.up && v.Tools != uint32(p.plan.Tools),
+		v.State == lifecycle.Failed && !p.up && v.Tools != 0:
+		w.fail("TOOLS", "%s is %s, exports %d tools and is listed with %d", w.name(id), v.State, p.plan.Tools, v.Tools)
+	}
+}
+
+// checkTransition demands a cause for a change of state and notes what follows from it.
+func (w *world) checkTransition(id lifecycle.PeerID, from, to lifecycle.State) {
+	w.result.Coverage.Transitions[from][to]++
+	p := &w.peers[id]
+	c := &w.configs[p.config]
+	if from != lifecycle.NoState && !w.caused(id, from, to) {
+		w.fail("TRANSITION", "%s went from %s to %s upon %s", w.name(id), from, to, w.in.Kind)
+	}
+	switch to {
+	case lifecycle.Connected:
+		c.failed, c.reconnect = false, false
+	case lifecycle.Failed:
+		c.failed, c.failedAt = true, w.now
+		if from == lifecycle.Connecting {
+			c.reconnect = false
+		}
+	case lifecycle.Disconnected:
+		if from == lifecycle.Failed {
+			w.checkAgeing(id)
+		}
+	}
+}
+
+// caused reports whether the input of the step explains a transition.
+func (w *world) caused(id lifecycle.PeerID, from, to lifecycle.State) bool {
+	p := &w.peers[id]
+	c := &w.configs[p.config]
+	in := w.in.Kind
+	if to == lifecycle.Disconnected && (c.claims == 0 || w.draining) {
+		return true
+	}
+	switch to {
+	case lifecycle.Connecting: // the dial itself was checked when it came
+		return from == lifecycle.Disconnected || from == lifecycle.Failed && c.reconnect
+	case lifecycle.Connected:
+		return from == lifecycle.Connecting && in == lifecycle.InConnected
+	case lifecycle.Failed:
+		return w.failedFor(p, from)
+	case lifecycle.Disconnected:
+		if from == lifecycle.Failed {
+			return true // held to its window by checkAgeing
+		}
+		return from == lifecycle.Connected && (in == lifecycle.InTimeReached || in == lifecycle.InReconnect)
+	}
+	return false
+}
+
+func (w *world) failedFor(p *peer, from lifecycle.State) bool {
+	switch w.in.Kind {
+	case lifecycle.InConnectFailed:
+		return from == lifecycle.Connecting
+	case lifecycle.InBroken:
+		return from == lifecycle.Connecting || from == lifecycle.Connected
+	case lifecycle.InExited:
+		return !p.live && (from == lifecycle.Connecting || from == lifecycle.Connected)
+	case lifecycle.InCallDone:
+		return from == lifecycle.Connected && w.in.Done == lifecycle.DoneTransport
+	case lifecycle.InTimeReached:
+		return from == lifecycle.Connected && p.timedOut == w.epoch ||
+			from == lifecycle.Connecting && w.now == p.dialedAt+lifecycle.Instant(w.cfg.ConnectTimeout)
+	}
+	return false
+}
+
+// checkAgeing holds Failed → Disconnected to its window. A peer whose last calls were in
+// flight when it aged follows when they end, which is this very instant.
+func (w *world) checkAgeing(id lifecycle.PeerID) {
+	p := &w.peers[id]
+	c := &w.configs[p.config]
+	if c.claims == 0 || w.draining {
+		return
+	}
+	period := w.failedPeriod()
+	age := since(c.failedAt, w.now)
+	switch {
+	case period == 0 || age < period:
+		w.fail("AGE-EARLY", "%s aged %v after it failed; the period is %v", w.name(id), age, period)
+	case age > period+period/4 && p.idleSince != w.now:
+		w.fail("AGE-LATE", "%s aged %v after it failed; the period is %v", w.name(id), age, period)
+	}
+}
+
+// checkOverstay finds what should have ended by now. It is asked before a peer is used and
+// in audits, so that a subject whose deadlines come late or never is found out.
+func (w *world) checkOverstay(id lifecycle.PeerID) {
+	p := &w.peers[id]
+	if p.config == 0 || w.draining {
+		return
+	}
+	switch {
+	case p.live && p.stage != lifecycle.NoStage:
+		if p.stage < lifecycle.StageKill && since(p.stagedAt, w.now) > w.grace(p.stage) {
+			w.fail("LADDER", "%s has been at %s for %v", w.name(id), p.stage, since(p.stagedAt, w.now))
+		}
+	case p.live && !p.up:
+		if since(p.dialedAt, w.now) > w.cfg.ConnectTimeout {
+			w.fail("CONNECT-BOUND", "%s has been connecting for %v", w.name(id), since(p.dialedAt, w.now))
+		}
+	case p.state == lifecycle.Connected && p.inFlight == 0:
+		if t := w.cfg.IdleTimeout; t > 0 && since(p.idleSince, w.now) > t+t/4 {
+			w.fail("EVICT-LATE", "%s is up after %v of idleness; T is %v", w.name(id), since(p.idleSince, w.now), t)
+		}
+	}
+	c := &w.configs[p.config]
+	if period := w.failedPeriod(); p.state == lifecycle.Failed && p.inFlight == 0 && !c.reconnect && period > 0 &&
+		since(c.failedAt, w.now) > period+period/4 {
+		w.fail("AGE-LATE", "%s is failed %v after it failed; the period is %v", w.name(id), since(c.failedAt, w.now), period)
+	}
+}
+
+// checkCallEffect holds the end of a call to what it may do to its peer's state.
+func (w *world) checkCallEffect(kind lifecycle.DoneKind, was lifecycle.State, p *peer) {
+	if was != lifecycle.Connected || w.violation != nil || w.draining {
+		return
+	}
+	switch {
+	case kind == lifecycle.DoneTransport && p.state != lifecycle.Failed:
+		w.fail("CALL-FAILS", "a call failed in transport and its peer is %s", p.state)
+	case kind != lifecycle.DoneTransport && p.state != lifecycle.Connected:
+		w.fail("CALL-STATE", "a call was %s and its peer is %s", kind, p.state)
+	}
+}

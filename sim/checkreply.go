@@ -1,0 +1,112 @@
+package sim
+
+import "github.com/mayfly-mcp/mayfly/core/lifecycle"
+
+// reply checks one answer and closes its ticket or begins its call.
+func (w *world) reply(r *lifecycle.Reply) {
+	w.result.Replies[r.Kind]++
+	slot := slotOf(r.Ticket)
+	if slot <= 0 || int(slot) >= len(w.tickets) || w.tickets[slot].id != r.Ticket || w.tickets[slot].phase != ticketWaiting {
+		w.fail("REPLY-ONCE", "ticket %d was answered %s and does not wait", r.Ticket, r.Kind)
+		return
+	}
+	w.touch(r.Peer)
+	t := &w.tickets[slot]
+	switch r.Kind {
+	case lifecycle.ReplyReady:
+		w.ready(slot, t, r)
+		return
+	case lifecycle.ReplySettled:
+		w.settled(t, r)
+	case lifecycle.ReplyRefused:
+		w.refused(t, r)
+	}
+	w.closeTicket(slot)
+}
+
+// ready admits a call to an incarnation.
+func (w *world) ready(slot int32, t *ticket, r *lifecycle.Reply) {
+	if t.op != OpDispatch || t.ghost || t.config == 0 {
+		w.fail("REPLY-CAUSE", "ticket %d, a %s, was answered ready", t.id, t.op)
+		return
+	}
+	p := &w.peers[r.Peer]
+	switch {
+	case p.gen != r.Gen || !p.live || !p.up || p.broken || p.stage != lifecycle.NoStage:
+		w.fail("ADMIT-UP", "ticket %d was admitted to peer %d generation %d, which is not up", t.id, r.Peer, r.Gen)
+		return
+	case p.config != t.config:
+		w.fail("ISOLATION", "tenant t%d claims %v and its call was admitted to %s", t.tenant, w.configs[t.config].target, w.name(r.Peer))
+		return
+	}
+	w.configs[t.config].waiting--
+	t.phase, t.peer, t.gen, t.since = ticketAdmitted, r.Peer, r.Gen, w.now
+	p.inFlight++
+	w.admitted(t)
+}
+
+func (w *world) settled(t *ticket, r *lifecycle.Reply) {
+	if t.op == OpDispatch || t.ghost || t.config == 0 {
+		w.fail("REPLY-CAUSE", "ticket %d, a %s, was answered settled", t.id, t.op)
+		return
+	}
+	v := w.subject.View(r.Peer)
+	switch {
+	case w.peers[r.Peer].config != t.config:
+		w.fail("ISOLATION", "tenant t%d claims %v and was answered for %s", t.tenant, w.configs[t.config].target, w.name(r.Peer))
+	case r.State != lifecycle.Connected && r.State != lifecycle.Failed:
+		w.fail("SETTLED", "ticket %d was answered while the peer is %s", t.id, r.State)
+	case v.State != r.State || v.Gen != r.Gen || v.Tools != r.Tools:
+		w.fail("SETTLED", "ticket %d was told %s, generation %d, %d tools; listed is %s, generation %d, %d tools",
+			t.id, r.State, r.Gen, r.Tools, v.State, v.Gen, v.Tools)
+	}
+}
+
+// refused checks that the reason of a refusal is true.
+func (w *world) refused(t *ticket, r *lifecycle.Reply) {
+	holds := false
+	c := &w.configs[t.config]
+	switch r.Reason {
+	case lifecycle.ReasonDeadOwner:
+		holds = !w.tenants[t.tenant].alive
+	case lifecycle.ReasonNoClaim:
+		holds = t.config == 0 && !t.ghost
+	case lifecycle.ReasonFailed:
+		holds = t.op == OpDispatch && t.config != 0 && w.subject.View(r.Peer).State == lifecycle.Failed
+	case lifecycle.ReasonOverloaded:
+		holds = t.config != 0 && int(c.waiting) > w.cfg.MaxWaiters
+	case lifecycle.ReasonReleased:
+		holds = w.in.Kind == lifecycle.InRelease && w.tenants[t.tenant].claims[t.name-1].config == 0
+	case lifecycle.ReasonCancelled:
+		holds = w.in.Kind == lifecycle.InCancel && w.in.Ticket == t.id
+	case lifecycle.ReasonDraining:
+		holds = w.draining
+	}
+	w.result.Refusals[r.Reason]++
+	if !holds {
+		w.fail("REPLY-CAUSE", "ticket %d, a %s of m%d by tenant t%d, was refused as %s", t.id, t.op, t.name, t.tenant, r.Reason)
+	}
+}
+
+// checkAnswered demands an answer in the very step of a request whose answer is known.
+func (w *world) checkAnswered(slot int32) {
+	t := &w.tickets[slot]
+	if w.violation != nil || t.phase != ticketWaiting {
+		return
+	}
+	c := &w.configs[t.config]
+	if t.ghost || t.config == 0 {
+		w.fail("REPLY-NOW", "ticket %d of tenant t%d waits and has no claim", t.id, t.tenant)
+		return
+	}
+	switch w.peers[c.peer].state {
+	case lifecycle.Connected:
+		w.fail("REPLY-NOW", "ticket %d waits for %s, which is connected", t.id, w.name(c.peer))
+	case lifecycle.Failed:
+		if !c.reconnect {
+			w.fail("REPLY-NOW", "ticket %d waits for %s, which has failed", t.id, w.name(c.peer))
+		}
+	case lifecycle.NoState:
+		w.fail("REPLY-NOW", "ticket %d waits for %v, which nothing was done about", t.id, c.target)
+	}
+}

@@ -1,0 +1,336 @@
+package sim
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+// maxTapeLine bounds a line of a tape; no entry comes near it.
+const maxTapeLine = 1 << 12
+
+// Decode reads a tape. Every error names the file and the line, and says what is wrong with
+// it: another version, an unknown input, a reference that cannot exist, a text cut short.
+func Decode(name string, r io.Reader) (*Tape, error) {
+	d := &decoder{tape: &Tape{Name: name}, lines: bufio.NewScanner(r)}
+	d.lines.Buffer(make([]byte, 0, maxTapeLine), maxTapeLine)
+	if err := d.decode(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, max(d.no, 1), err)
+	}
+	return d.tape, nil
+}
+
+type decoder struct {
+	tape  *Tape
+	lines *bufio.Scanner
+	no    int
+	seen  map[string]bool
+	last  lifecycle.Instant
+}
+
+// line returns the next line, or what is wrong with there being none.
+func (d *decoder) line() (string, error) {
+	if !d.lines.Scan() {
+		d.no++
+		if err := d.lines.Err(); err != nil {
+			return "", fmt.Errorf("cannot be read: %w", err)
+		}
+		return "", fmt.Errorf("the tape is cut short: no line \"end\" was reached")
+	}
+	d.no++
+	return d.lines.Text(), nil
+}
+
+func (d *decoder) decode() error {
+	first, err := d.line()
+	switch {
+	case err != nil:
+		return err
+	case strings.HasPrefix(first, "mayfly tape ") && first != tapeMagic:
+		return fmt.Errorf("%q is of another version; this program reads %q", first, tapeMagic)
+	case first != tapeMagic:
+		return fmt.Errorf("not a tape: the first line is not %q", tapeMagic)
+	}
+	if err := d.header(); err != nil {
+		return err
+	}
+	return d.entries()
+}
+
+func (d *decoder) header() error {
+	d.seen = map[string]bool{}
+	for {
+		s, err := d.line()
+		if err != nil {
+			return err
+		}
+		if s == "begin" {
+			return d.checkHeader()
+		}
+		key, value, ok := strings.Cut(s, " ")
+		if !ok {
+			return fmt.Errorf("%q is not a setting: write a name and a value", s)
+		}
+		if d.seen[key] {
+			return fmt.Errorf("setting %s is there twice", key)
+		}
+		d.seen[key] = true
+		if err := d.setting(key, value); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *decoder) setting(key, value string) (err error) {
+	t := d.tape
+	switch key {
+	case "seed":
+		t.Seed, err = strconv.ParseUint(value, 10, 64)
+	case "tenants":
+		t.Tenants, err = strconv.Atoi(value)
+	case "for":
+		t.For, err = time.ParseDuration(value)
+	case "audit-every":
+		t.AuditEvery, err = strconv.Atoi(value)
+	case "max-waiters":
+		t.Config.MaxWaiters, err = strconv.Atoi(value)
+	case "violation":
+		t.Violation = value
+	case "hash":
+		t.Hash, err = strconv.ParseUint(value, 16, 64)
+	default:
+		for _, s := range durations(&t.Config) {
+			if s.name == key {
+				*s.value, err = time.ParseDuration(value)
+				return bad(key, value, err)
+			}
+		}
+		return fmt.Errorf("setting %q is unknown", key)
+	}
+	return bad(key, value, err)
+}
+
+func bad(key, value string, err error) error {
+	if err != nil {
+		return fmt.Errorf("value %q of %s cannot be read", value, key)
+	}
+	return nil
+}
+
+// checkHeader demands every setting, because a default may change between versions.
+func (d *decoder) checkHeader() error {
+	need := []string{"seed", "tenants", "for", "audit-every", "max-waiters"}
+	for _, s := range durations(&d.tape.Config) {
+		need = append(need, s.name)
+	}
+	for _, key := range need {
+		if !d.seen[key] {
+			return fmt.Errorf("the header lacks the setting %s", key)
+		}
+	}
+	return d.tape.options().Validate()
+}
+
+func (d *decoder) entries() error {
+	for {
+		s, err := d.line()
+		if err != nil {
+			return err
+		}
+		if s == "end" {
+			break
+		}
+		if len(d.tape.Entries) == MaxTape {
+			return fmt.Errorf("the tape has more than %d entries (MaxTape)", MaxTape)
+		}
+		e, err := parseEntry(s)
+		if err != nil {
+			return err
+		}
+		if err := d.checkEntry(&e); err != nil {
+			return err
+		}
+		d.tape.Entries = append(d.tape.Entries, e)
+	}
+	if d.lines.Scan() {
+		d.no++
+		return fmt.Errorf("%q follows the end of the tape", d.lines.Text())
+	}
+	return nil
+}
+
+// checkEntry refuses what no run of these options can contain.
+func (d *decoder) checkEntry(e *Entry) error {
+	n := uint32(d.tape.Tenants)
+	switch {
+	case e.At > lifecycle.Instant(d.tape.For):
+		return fmt.Errorf("%v is after the end of the run at %v", time.Duration(e.At), d.tape.For)
+	case e.At < d.last:
+		return fmt.Errorf("time runs backwards: %v comes after %v", time.Duration(e.At), time.Duration(d.last))
+	case e.Tenant > n:
+		return fmt.Errorf("tenant t%d does not exist: the run has %d tenants", e.Tenant, n)
+	case e.Target.Tenant > n:
+		return fmt.Errorf("target %v belongs to tenant t%d, and the run has %d tenants", e.Target, e.Target.Tenant, n)
+	case e.Op == OpDeclare && e.Target.Tenant != 0 && e.Target.Tenant != e.Tenant:
+		return fmt.Errorf("tenant t%d cannot claim %v: that credential is another tenant's", e.Tenant, e.Target)
+	}
+	d.last = e.At
+	return nil
+}
+
+// parseEntry is the inverse of Entry.String.
+func parseEntry(s string) (e Entry, err error) {
+	w := strings.Split(s, " ")
+	at, err := time.ParseDuration(w[0])
+	if err != nil || at < 0 || len(w) < 3 {
+		return e, fmt.Errorf("%q is not an entry: write a time, who, and what", s)
+	}
+	e.At = lifecycle.Instant(at)
+	if w[1] == "dial" {
+		e.Op = OpDial
+		if e.Target, err = parseTarget(w[2]); err == nil {
+			err = e.Dial.parse(w[3:])
+		}
+		return e, err
+	}
+	if e.Tenant, err = parseNumber(w[1], 't', MaxTenants); err != nil {
+		return e, err
+	}
+	op := index(opNames[:], w[2])
+	if op < 1 || Op(op) == OpDial {
+		return e, fmt.Errorf("input %q is unknown", w[2])
+	}
+	e.Op = Op(op)
+	return e, e.parse(w[3:])
+}
+
+// parse reads the words behind the name of the operation.
+func (e *Entry) parse(w []string) (err error) {
+	if e.Op == OpBorn || e.Op == OpDie {
+		return exactly(w, 0)
+	}
+	if len(w) == 0 {
+		return fmt.Errorf("%s needs a name such as m1", e.Op)
+	}
+	n, err := parseNumber(w[0], 'm', MaxNames)
+	if err != nil {
+		return err
+	}
+	e.Name = uint8(n)
+	switch e.Op {
+	case OpDeclare:
+		if err = exactly(w, 2); err == nil {
+			e.Target, err = parseTarget(w[1])
+		}
+		return err
+	case OpDispatch:
+		return e.Call.parse(w[1:])
+	default:
+		return exactly(w, 1)
+	}
+}
+
+func (p *CallPlan) parse(w []string) (err error) {
+	if len(w) < 2 {
+		return fmt.Errorf("a dispatch needs an end and a duration, such as answered 300ms")
+	}
+	end := index(endNames[:], w[0])
+	if end < 1 {
+		return fmt.Errorf("a call cannot end %q", w[0])
+	}
+	p.End = End(end)
+	if p.Takes, err = parseSpan(w[1]); err != nil {
+		return err
+	}
+	return parseFlags(w[2:], "late", &p.Late, "twice", &p.Twice)
+}
+
+func (p *DialPlan) parse(w []string) (err error) {
+	if len(w) < 5 {
+		return fmt.Errorf("a dial needs an outcome, a duration, tools=, obeys= and stop=")
+	}
+	out := index(outcomeNames[:], w[0])
+	if out < 1 {
+		return fmt.Errorf("a dial cannot go %q", w[0])
+	}
+	p.Outcome = Outcome(out)
+	if p.After, err = parseSpan(w[1]); err != nil {
+		return err
+	}
+	tools, ok := strings.CutPrefix(w[2], "tools=")
+	n, err := strconv.ParseUint(tools, 10, 16)
+	if !ok || err != nil {
+		return fmt.Errorf("%q is not a number of tools: write tools=3", w[2])
+	}
+	p.Tools = uint16(n)
+	if p.Obeys, err = parseStage(w[3]); err != nil {
+		return err
+	}
+	stop, ok := strings.CutPrefix(w[4], "stop=")
+	if !ok {
+		return fmt.Errorf("%q is not the time of a stop: write stop=10ms", w[4])
+	}
+	if p.StopTakes, err = parseSpan(stop); err != nil {
+		return err
+	}
+	w = w[5:]
+	if len(w) > 0 && strings.HasPrefix(w[0], "lives=") {
+		if p.Lives, err = parseSpan(w[0][len("lives="):]); err != nil {
+			return err
+		}
+		w = w[1:]
+	}
+	return parseFlags(w, "loses", &p.LosesOnly, "late", &p.Late, "twice", &p.Twice)
+}
+
+func parseStage(s string) (lifecycle.Stage, error) {
+	for _, g := range []lifecycle.Stage{lifecycle.StageClose, lifecycle.StageTerminate, lifecycle.StageKill} {
+		if s == "obeys="+g.String() {
+			return g, nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a rung: write obeys=close, obeys=terminate or obeys=kill", s)
+}
+
+func parseSpan(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 || d > MaxFor {
+		return 0, fmt.Errorf("%q is not a duration from 0s to %v", s, MaxFor)
+	}
+	return d, nil
+}
+
+// parseFlags reads flags, each at most once and in their order.
+func parseFlags(w []string, pairs ...any) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if len(w) > 0 && w[0] == pairs[i].(string) {
+			*pairs[i+1].(*bool) = true
+			w = w[1:]
+		}
+	}
+	return exactly(w, 0)
+}
+
+func exactly(w []string, n int) error {
+	if len(w) > n {
+		return fmt.Errorf("%q is a word too many", w[n])
+	}
+	if len(w) < n {
+		return fmt.Errorf("the entry is cut short")
+	}
+	return nil
+}
+
+func index(names []string, s string) int {
+	for i, n := range names {
+		if n == s && i > 0 {
+			return i
+		}
+	}
+	return -1
+}

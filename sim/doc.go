@@ -1,0 +1,63 @@
+// Package sim runs a peer lifecycle through whole days of a busy daemon in seconds of
+// virtual time, and watches every step of it.
+//
+// The subject is any implementation of [Subject]; by default it is core/lifecycle itself,
+// the very machine that the daemon runs, not a model of it. Around it stands a world:
+// tenants that call, list, cancel, rotate tokens, move and release claims, reconnect, die
+// and come back; and servers that connect slowly or never, fail, crash, hang, refuse to
+// stop, answer late and answer twice. Smallest use:
+//
+//	res, err := sim.Run(sim.Options{Seed: 7, Tenants: 2000, For: 6 * time.Hour})
+//	if res.Violation != nil {
+//		fmt.Println(res.Violation)      // which rule of [Checks] broke, where, and how
+//		res.Tape.Encode(os.Stdout)      // everything that it takes to see it again
+//	}
+//
+// # The seed finds a run, the tape is the run
+//
+// Every decision of the world is an [Entry]: what a tenant does and when, how the server
+// takes the call, how the next incarnation of a target behaves. Entries name tenants and
+// targets, never tickets, slots or generations, so that a part of a tape is a tape: what
+// lost its object does nothing, and a server of which nothing is said is healthy. [Replay]
+// runs a tape to the same hash and the same violation. A run keeps no tape unless asked;
+// one that finds a violation is simply run again with the recorder on.
+//
+// # Books
+//
+// The world keeps books of its own: which processes live and with which credential, since
+// when a peer is idle, who was told what, which tickets wait. They are fed by what the world
+// itself did and by the effects that it performs, never by asking the subject. After every
+// step the peers that it touched are held against them, at a cost independent of the size of
+// the world, and the subject's own audit is called where it has one ([Auditor]). Every
+// Options.AuditEvery steps, and at the end, everything is checked.
+//
+// A run ends as a daemon's day should: the workload stops, everybody who waits must be
+// answered within the bounds, then the subject is drained and every process must end.
+//
+// # Order within one instant
+//
+// Actions come first, in the order in which they were decided, then completions in the order
+// in which they were scheduled, then the subject's deadlines: a call at the very instant of
+// an eviction comes before it. Some tenants aim at such instants on purpose (Mix.Snipe).
+//
+// # Scenarios
+//
+// [NewScenarioWorld] is the same machine in virtual time as a world for scenario files, with
+// a scripted fleet instead of a drawn one.
+//
+// # Promises
+//
+//   - Equal options give equal results, byte for byte and on every machine: randomness comes
+//     from an own generator with a stream for each purpose, decisions are made in integers, and
+//     no goroutine, clock or map order takes part.
+//   - The first violation ends the run, with its tape.
+//   - A panic of the subject that names an invariant is a violation like any other.
+//
+// # Not promised
+//
+// A run that finds nothing proves nothing about the runs that were not made. Time costs
+// nothing here: queues of a real host, its scheduling and its pipes are not simulated. One
+// world runs on one goroutine; run several for several cores. A tape belongs to a version of
+// the program: it is refused when its format differs, and may find something else when
+// the subject does.
+package sim

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// tapeMagic is the first line of a tape. The number rises when the text or the meaning of
+// entries changes, because an old tape would then silently mean another run.
+const tapeMagic = "mayfly tape 1"
+
+// Encode writes the text of a tape: a header of one setting a line, "begin", one entry a
+// line, "end".
+func (t *Tape) Encode(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintln(b, tapeMagic)
+	fmt.Fprintf(b, "seed %d\ntenants %d\nfor %v\naudit-every %d\n", t.Seed, t.Tenants, t.For, t.AuditEvery)
+	for _, s := range durations(&t.Config) {
+		fmt.Fprintf(b, "%s %v\n", s.name, *s.value)
+	}
+	fmt.Fprintf(b, "max-waiters %d\n", t.Config.MaxWaiters)
+	if t.Violation != "" {
+		fmt.Fprintf(b, "violation %s\n", t.Violation)
+	}
+	if t.Hash != 0 {
+		fmt.Fprintf(b, "hash %016x\n", t.Hash)
+	}
+	fmt.Fprintln(b, "begin")
+	for i := range t.Entries {
+		fmt.Fprintln(b, t.Entries[i].String())
+	}
+	fmt.Fprintln(b, "end")
+	return b.Flush()
+}
+
+// String returns the text of a tape.
+func (t *Tape) String() string {
+	var b strings.Builder
+	_ = t.Encode(&b) // a Builder does not fail
+	return b.String()
+}
+
+// String returns the line of an entry.
+func (e *Entry) String() string {
+	words := []string{time.Duration(e.At).String()}
+	add := func(w ...string) { words = append(words, w...) }
+	if e.Op == OpDial {
+		add("dial", e.Target.String())
+		add(e.Dial.words()...)
+		return strings.Join(words, " ")
+	}
+	add(fmt.Sprintf("t%d", e.Tenant), e.Op.String())
+	switch e.Op {
+	case OpDeclare:
+		add(fmt.Sprintf("m%d", e.Name), e.Target.String())
+	case OpRelease, OpEnsure, OpReconnect, OpCancel:
+		add(fmt.Sprintf("m%d", e.Name))
+	case OpDispatch:
+		add(fmt.Sprintf("m%d", e.Name))
+		add(e.Call.words()...)
+	case OpBorn, OpDie, OpDial:
+	}
+	return strings.Join(words, " ")
+}
+
+func (p *CallPlan) words() []string {
+	return flags([]string{p.End.String(), p.Takes.String()}, "late", p.Late, "twice", p.Twice)
+}
+
+func (p *DialPlan) words() []string {
+	w := []string{p.Outcome.String(), p.After.String(), fmt.Sprintf("tools=%d", p.Tools),
+		"obeys=" + p.Obeys.String(), "stop=" + p.StopTakes.String()}
+	if p.Lives > 0 {
+		w = append(w, "lives="+p.Lives.String())
+	}
+	return flags(w, "loses", p.LosesOnly, "late", p.Late, "twice", p.Twice)
+}
+
+// flags appends the names of those flags that are set.
+func flags(words []string, pairs ...any) []string {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1].(bool) {
+			words = append(words, pairs[i].(string))
+		}
+	}
+	return words
+}

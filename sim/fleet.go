@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+// class is how the servers of one program tend to be.
+type class uint8
+
+const (
+	classHealthy  class = iota
+	classSlow           // connects take seconds, some beyond the connect timeout
+	classFlaky          // connects fail often, in every way
+	classCrashy         // processes die by themselves, calls fail
+	classHanging        // connects and calls get no answer
+	classStubborn       // stops take long, or need SIGKILL
+)
+
+// fleet draws how servers behave.
+type fleet struct {
+	faults  *Faults
+	fault   *rng // stream faults
+	latency *rng // stream latency
+	classes []class
+}
+
+// tenantsPerServer says how many tenants there are for one server program.
+const tenantsPerServer = 12
+
+func newFleet(o *Options) *fleet {
+	f := &fleet{faults: o.Faults, fault: newRand(o.Seed, "faults"), latency: newRand(o.Seed, "latency")}
+	n := min(max(o.Tenants/tenantsPerServer, 6), MaxServers)
+	f.classes = make([]class, n+1)
+	x := o.Faults
+	weights := []int{x.Healthy, x.Slow, x.Flaky, x.Crashy, x.Hanging, x.Stubborn}
+	for i := 1; i <= n; i++ {
+		f.classes[i] = class(f.fault.pick(weights))
+	}
+	return f
+}
+
+// any returns some server program.
+func (f *fleet) any(r *rng) uint32 { return uint32(1 + r.below(len(f.classes)-1)) }
+
+// dial draws the character of the next incarnation of a target.
+func (f *fleet) dial(t Target) DialPlan {
+	p := DialPlan{
+		Outcome:   Connects,
+		After:     f.latency.between(50*time.Millisecond, 3*time.Second),
+		Tools:     uint16(1 + f.latency.below(20)),
+		Obeys:     lifecycle.StageClose,
+		StopTakes: f.latency.between(0, 400*time.Millisecond),
+		Late:      f.fault.chance(f.faults.Late),
+		Twice:     f.fault.chance(f.faults.Twice),
+	}
+	switch f.classes[t.Server] {
+	case classHealthy:
+	case classSlow:
+		p.After = f.latency.between(3*time.Second, 40*time.Second)
+	case classFlaky:
+		if f.fault.chance(f.faults.Fail) {
+			p.Outcome = []Outcome{Fails, Breaks, Exits}[f.fault.below(3)]
+		}
+	case classCrashy:
+		p.Lives = f.latency.between(time.Second, 40*time.Minute)
+		p.LosesOnly = f.fault.chance(250)
+	case classHanging:
+		if f.fault.chance(f.faults.Hang) {
+			p.Outcome = Hangs
+		}
+	case classStubborn:
+		f.stubborn(&p)
+	}
+	return p
+}
+
+func (f *fleet) stubborn(p *DialPlan) {
+	p.Obeys = []lifecycle.Stage{lifecycle.StageClose, lifecycle.StageTerminate, lifecycle.StageKill}[f.fault.below(3)]
+	p.StopTakes = f.latency.between(0, 12*time.Second)
+}
+
+// call draws how a server takes a call. Server 0 is none: the call will be refused.
+func (f *fleet) call(server uint32) CallPlan {
+	p := CallPlan{End: EndAnswered, Takes: callTimes.wait(f.latency)}
+	d := f.fault.below(1000)
+	p.Late = d < f.faults.Late
+	p.Twice = d < f.faults.Twice
+	switch c := f.classes[server]; {
+	case f.fault.chance(30):
+		p.End = EndRejected
+	case (c == classCrashy || c == classHanging) && f.fault.chance(f.faults.Lose):
+		p.End = EndTransport
+	case c == classHanging && f.fault.chance(f.faults.Hang), c == classCrashy && f.fault.chance(f.faults.Lose):
+		p.End = EndNever
+	}
+	return p
+}

@@ -1,0 +1,196 @@
+package sim
+
+import "github.com/mayfly-mcp/mayfly/core/lifecycle"
+
+// perform carries out one action. An action that has lost its object does nothing, so that
+// any part of a tape is a tape.
+func (w *world) perform(e *Entry) {
+	if w.tape != nil {
+		w.record(e)
+	}
+	t := int32(e.Tenant)
+	a := &w.tenants[t]
+	if a.owner == 0 && e.Op != OpBorn {
+		return
+	}
+	w.result.Actions[e.Op]++
+	switch e.Op {
+	case OpBorn:
+		w.born(t)
+	case OpDie:
+		w.die(t)
+	case OpDeclare:
+		w.declare(e)
+	case OpRelease:
+		w.release(e)
+	case OpDispatch, OpEnsure, OpReconnect:
+		w.ask(e)
+	case OpCancel:
+		w.cancel(e)
+	case OpDial:
+		panic("sim: a dial plan is not an action")
+	}
+}
+
+func (w *world) record(e *Entry) {
+	if len(w.tape.Entries) == MaxTape {
+		w.fail("TAPE-FULL", "the run has more than %d decisions", MaxTape)
+		return
+	}
+	w.tape.Entries = append(w.tape.Entries, *e)
+}
+
+func (w *world) born(t int32) {
+	a := &w.tenants[t]
+	if a.alive {
+		return
+	}
+	a.owner, a.alive = lifecycle.OwnerID(len(w.byOwner)), true
+	w.byOwner = append(w.byOwner, t)
+	w.step(lifecycle.OwnerBorn(a.owner))
+}
+
+func (w *world) die(t int32) {
+	a := &w.tenants[t]
+	if !a.alive {
+		return
+	}
+	a.alive = false
+	for i := range a.claims {
+		if a.claims[i].config != 0 {
+			w.drop(&a.claims[i])
+		}
+	}
+	w.step(lifecycle.OwnerDied(a.owner))
+	for _, slot := range a.open[:a.nOpen] {
+		if x := &w.tickets[slot]; x.phase == ticketWaiting {
+			w.fail("OWNER-TICKET", "ticket %d of tenant t%d still waits after its owner died", x.id, t)
+		}
+	}
+}
+
+// declare makes or moves a claim; a dead owner's declaration must be refused.
+func (w *world) declare(e *Entry) {
+	a := &w.tenants[e.Tenant]
+	fp := e.Target.fingerprint()
+	if !a.alive {
+		w.haunt(e, func(t lifecycle.Ticket) lifecycle.Input {
+			return lifecycle.Declare(t, a.owner, lifecycle.NameID(e.Name), fp)
+		})
+		return
+	}
+	c := &a.claims[e.Name-1]
+	to := w.configOf(e.Target)
+	if c.config != to {
+		w.move(e, c, to)
+	}
+	w.step(lifecycle.Declare(0, a.owner, lifecycle.NameID(e.Name), fp))
+	c.fresh = false
+}
+
+// move brings the books up to date with a declaration: the tickets that wait go along.
+func (w *world) move(e *Entry, c *claim, to int32) {
+	if c.config != 0 {
+		w.leave(e, c)
+	}
+	w.hold(c, to)
+	w.touch(w.configs[to].peer)
+	a := &w.tenants[e.Tenant]
+	for _, slot := range a.open[:a.nOpen] {
+		if t := &w.tickets[slot]; t.phase == ticketWaiting && t.name == e.Name && t.config != 0 {
+			w.configs[t.config].waiting--
+			t.config = to
+			w.configs[to].waiting++
+			w.configs[to].wanted = true
+		}
+	}
+}
+
+// leave strikes a claim off whose owner is to be told.
+func (w *world) leave(e *Entry, c *claim) {
+	w.farewell = farewell{tenant: int32(e.Tenant), name: e.Name, told: c.told, peer: w.configs[c.config].peer}
+	w.drop(c)
+}
+
+func (w *world) release(e *Entry) {
+	a := &w.tenants[e.Tenant]
+	make := func(t lifecycle.Ticket) lifecycle.Input {
+		return lifecycle.Release(t, a.owner, lifecycle.NameID(e.Name))
+	}
+	c := &a.claims[e.Name-1]
+	if c.config == 0 {
+		w.haunt(e, make)
+		return
+	}
+	w.leave(e, c)
+	w.step(make(0))
+	for _, slot := range a.open[:a.nOpen] {
+		if t := &w.tickets[slot]; t.phase == ticketWaiting && t.name == e.Name {
+			w.fail("OWNER-TICKET", "ticket %d still waits for m%d of tenant t%d, which was released", t.id, e.Name, e.Tenant)
+		}
+	}
+}
+
+// haunt sends a request that must be refused, since nothing backs it.
+func (w *world) haunt(e *Entry, make func(lifecycle.Ticket) lifecycle.Input) {
+	if w.tenants[e.Tenant].nOpen == MaxOpen {
+		return
+	}
+	slot := w.openTicket(int32(e.Tenant), e.Name, e.Op)
+	w.step(make(w.tickets[slot].id))
+	w.checkAnswered(slot)
+}
+
+// ask opens a ticket: a dispatch, an ensure or a reconnect.
+func (w *world) ask(e *Entry) {
+	a := &w.tenants[e.Tenant]
+	if a.nOpen == MaxOpen {
+		return
+	}
+	slot := w.openTicket(int32(e.Tenant), e.Name, e.Op)
+	t := &w.tickets[slot]
+	t.plan = e.Call
+	in := lifecycle.Input{Owner: a.owner, Name: lifecycle.NameID(e.Name), Ticket: t.id}
+	switch e.Op {
+	case OpDispatch:
+		in.Kind = lifecycle.InDispatch
+	case OpEnsure:
+		in.Kind = lifecycle.InEnsure
+	default:
+		in.Kind = lifecycle.InReconnect
+	}
+	if c := &w.configs[t.config]; t.config != 0 {
+		w.touch(c.peer)
+		c.wanted = true
+		if e.Op == OpReconnect {
+			c.reconnect = true
+		}
+	}
+	w.step(in)
+	w.checkAnswered(slot)
+}
+
+// cancel gives up the oldest open ticket of a claim.
+func (w *world) cancel(e *Entry) {
+	a := &w.tenants[e.Tenant]
+	for _, slot := range a.open[:a.nOpen] {
+		t := &w.tickets[slot]
+		if t.name != e.Name {
+			continue
+		}
+		id := t.id
+		w.touch(w.peerOfTicket(t))
+		w.step(lifecycle.Cancel(id))
+		if t.id == id && t.phase != ticketFree {
+			w.fail("CANCEL", "ticket %d is still open after its caller gave up", id)
+		}
+		return
+	}
+}
+
+func (w *world) peerOfTicket(t *ticket) lifecycle.PeerID {
+	if t.phase == ticketAdmitted {
+		return t.peer
+	}
+	return w.configs[t.config].peer
+}

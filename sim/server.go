@@ -1,0 +1,190 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+// What can be on the agenda. The reference of the first four is a peer and a generation,
+// that of the last a ticket.
+const (
+	itemConnected uint8 = iota + 1
+	itemConnectFailed
+	itemBroken
+	itemExited
+	itemDone
+)
+
+// Bits of an item's note above its low 16, which hold tools or the end of a call.
+const (
+	noteLate  = 1 << 16 // delivered although nobody wants it any more
+	noteAgain = 1 << 17 // a duplicate
+)
+
+// again is how long after a completion its duplicate comes.
+const again = 7 * time.Millisecond
+
+// spawn starts an incarnation and puts the outcome of its connect on the agenda.
+func (w *world) spawn(id lifecycle.PeerID, gen lifecycle.Generation, config int32) {
+	plan := w.source.dial(w.configs[config].target)
+	if w.tape != nil {
+		w.record(&Entry{At: w.now, Op: OpDial, Target: w.configs[config].target, Dial: plan})
+	}
+	w.maxStop = max(w.maxStop, plan.StopTakes)
+	p := &w.peers[id]
+	*p = peer{config: config, gen: gen, live: true, dialedAt: w.now, plan: plan,
+		state: p.state, phase: p.phase, mark: p.mark}
+	note := uint32(0)
+	if plan.Late {
+		note = noteLate
+	}
+	var kind uint8
+	switch plan.Outcome {
+	case Connects:
+		kind, note = itemConnected, note|uint32(plan.Tools)
+	case Fails:
+		kind = itemConnectFailed
+	case Breaks:
+		kind = itemBroken
+	case Exits:
+		kind = itemExited
+		p.exiting = true
+	case Hangs:
+		return
+	}
+	w.later(plan.After, kind, id, gen, note)
+	if plan.Twice && kind != itemExited {
+		w.later(plan.After+again, kind, id, gen, note|noteAgain)
+	}
+}
+
+func (w *world) later(d time.Duration, kind uint8, id lifecycle.PeerID, gen lifecycle.Generation, note uint32) {
+	w.agenda.push(item{at: w.now + lifecycle.Instant(d), kind: kind, ref: pair(uint32(id), uint32(gen)), note: note})
+}
+
+// obey performs a rung of the stop ladder.
+func (w *world) obey(id lifecycle.PeerID, s lifecycle.Stage) {
+	p := &w.peers[id]
+	p.stage, p.stagedAt = s, w.now
+	if s >= p.plan.Obeys && !p.exiting {
+		p.exiting = true
+		w.later(p.plan.StopTakes, itemExited, id, p.gen, 0)
+	}
+}
+
+// deliver feeds one completion, or drops it if its object is gone and it is not late.
+func (w *world) deliver(it item) {
+	if it.kind == itemDone {
+		w.done(it)
+		return
+	}
+	id, gen := lifecycle.PeerID(it.ref>>32), lifecycle.Generation(it.ref)
+	p := &w.peers[id]
+	current := p.gen == gen && p.live
+	wanted := current && p.stage == lifecycle.NoStage
+	stray := it.note&(noteLate|noteAgain) != 0
+	switch it.kind {
+	case itemConnected:
+		if wanted && !p.up && !p.broken {
+			w.connected(id, p)
+		} else if !stray {
+			return
+		}
+		w.complete(id, lifecycle.InputConnected(id, gen, it.note&0xffff))
+	case itemConnectFailed:
+		if wanted || stray {
+			w.complete(id, lifecycle.ConnectFailed(id, gen))
+		}
+	case itemBroken:
+		if wanted {
+			p.broken = true
+		}
+		if wanted || stray {
+			w.complete(id, lifecycle.SessionBroken(id, gen))
+		}
+	case itemExited:
+		w.exited(id, gen, current, stray)
+	}
+}
+
+// complete feeds a completion of an incarnation.
+func (w *world) complete(id lifecycle.PeerID, in lifecycle.Input) {
+	w.touch(id)
+	w.step(in)
+}
+
+func (w *world) connected(id lifecycle.PeerID, p *peer) {
+	w.touch(id)
+	p.up, p.idleSince = true, w.now
+	if p.plan.Lives == 0 {
+		return
+	}
+	kind := itemExited
+	if p.plan.LosesOnly {
+		kind = itemBroken
+	}
+	w.later(p.plan.Lives, kind, id, p.gen, 0)
+}
+
+func (w *world) exited(id lifecycle.PeerID, gen lifecycle.Generation, current, stray bool) {
+	p := &w.peers[id]
+	switch {
+	case current:
+		w.touch(id)
+		p.live = false
+		if p.plan.Twice {
+			w.later(again, itemExited, id, gen, noteAgain)
+		}
+		w.step(lifecycle.Exited(id, gen))
+		if p.gen == gen && p.inFlight != 0 {
+			w.fail("CALL-STRANDED", "%d calls are in flight on %s, which exited", p.inFlight, w.name(id))
+		}
+	case stray:
+		w.complete(id, lifecycle.Exited(id, gen))
+	}
+}
+
+// admitted puts the end of an admitted call on the agenda.
+func (w *world) admitted(t *ticket) {
+	note := uint32(t.plan.End)
+	if t.plan.Late {
+		note |= noteLate
+	}
+	if t.plan.End == EndNever {
+		return
+	}
+	at := w.now + lifecycle.Instant(t.plan.Takes)
+	w.agenda.push(item{at: at, kind: itemDone, ref: uint64(t.id), note: note})
+	if t.plan.Twice {
+		w.agenda.push(item{at: at + lifecycle.Instant(again), kind: itemDone, ref: uint64(t.id), note: note | noteAgain})
+	}
+}
+
+// done feeds the end of a call.
+func (w *world) done(it item) {
+	id := lifecycle.Ticket(it.ref)
+	kind := lifecycle.DoneAnswered
+	switch End(it.note & 0xffff) {
+	case EndRejected:
+		kind = lifecycle.DoneRejected
+	case EndTransport:
+		kind = lifecycle.DoneTransport
+	}
+	t := &w.tickets[slotOf(id)]
+	if t.id != id || t.phase != ticketAdmitted {
+		if it.note&(noteLate|noteAgain) != 0 {
+			w.step(lifecycle.CallDone(id, kind))
+		}
+		return
+	}
+	peer, gen := t.peer, t.gen
+	w.touch(peer)
+	w.endCall(t)
+	w.closeTicket(slotOf(id))
+	was := w.peers[peer].state
+	w.step(lifecycle.CallDone(id, kind))
+	if p := &w.peers[peer]; p.gen == gen {
+		w.checkCallEffect(kind, was, p)
+	}
+}

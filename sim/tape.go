@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+// Tape is a run as data: the options that the world needs and every decision that was made
+// in it. The seed only finds a run; the tape is the run. Entries name tenants, claims and
+// targets, never tickets, slots or generations, so that a tape from which entries were
+// deleted still means something: what has lost its object does nothing, and a server whose
+// behaviour was deleted is healthy.
+type Tape struct {
+	Name       string // the file in errors; not part of the text
+	Seed       uint64 // where it was found, for people
+	Tenants    int
+	For        time.Duration
+	AuditEvery int
+	Config     lifecycle.Config
+	Violation  string // id of the check that it breaks; empty if none
+	Hash       uint64 // of the run
+	Entries    []Entry
+}
+
+// Op is what an entry does.
+type Op uint8
+
+const (
+	OpBorn      Op = iota + 1 // a tenant starts, or starts again, as a new owner
+	OpDie                     // its owner dies
+	OpDeclare                 // it claims Target under Name, or moves that claim
+	OpRelease                 // it gives Name up
+	OpDispatch                // it calls through Name; Call says how the server takes it
+	OpEnsure                  // it connects Name eagerly
+	OpReconnect               // it reconnects Name
+	OpCancel                  // it gives up its oldest open ticket of Name
+	OpDial                    // how the next incarnation of Target behaves
+
+	ops = int(OpDial) + 1
+)
+
+var opNames = [...]string{"-", "born", "die", "declare", "release", "dispatch", "ensure",
+	"reconnect", "cancel", "dial"}
+
+// String returns the word used on tapes.
+func (o Op) String() string { return word(opNames[:], int(o)) }
+
+// Entry is one decision.
+type Entry struct {
+	At     lifecycle.Instant // when it was made; for OpDial of information only
+	Op     Op
+	Name   uint8  // from 1 to MaxNames
+	Tenant uint32 // from 1
+	Target Target
+	Call   CallPlan // OpDispatch
+	Dial   DialPlan // OpDial
+}
+
+// End is how a call ends by itself.
+type End uint8
+
+const (
+	EndAnswered  End = iota + 1 // a result
+	EndRejected                 // the server says no
+	EndTransport                // it does not land
+	EndNever                    // no answer
+
+	ends = int(EndNever) + 1
+)
+
+var endNames = [...]string{"-", "answered", "rejected", "transport", "never"}
+
+// String returns the word used on tapes.
+func (e End) String() string { return word(endNames[:], int(e)) }
+
+// CallPlan is how a server takes one call.
+type CallPlan struct {
+	Takes time.Duration
+	End   End
+	Late  bool // its completion arrives even after the call was abandoned
+	Twice bool // its completion arrives twice
+}
+
+// Outcome is how an attempt goes.
+type Outcome uint8
+
+const (
+	Connects Outcome = iota + 1 // a session, after After
+	Fails                       // none, after After; the process remains until it is stopped
+	Breaks                      // the session ends before it began; the process remains
+	Exits                       // the process exits, after After
+	Hangs                       // nothing happens
+
+	outcomes = int(Hangs) + 1
+)
+
+var outcomeNames = [...]string{"-", "connects", "fails", "breaks", "exits", "hangs"}
+
+// String returns the word used on tapes.
+func (o Outcome) String() string { return word(outcomeNames[:], int(o)) }
+
+// DialPlan is the character of one incarnation.
+type DialPlan struct {
+	Outcome   Outcome
+	After     time.Duration
+	Tools     uint16
+	Obeys     lifecycle.Stage // the first rung of the ladder that ends it
+	StopTakes time.Duration   // from that rung to its exit
+	Lives     time.Duration   // from its connect to a death of its own; 0 for none
+	LosesOnly bool            // that death takes the session only; the process remains
+	Late      bool            // completions arrive even after they were abandoned
+	Twice     bool            // completions arrive twice
+}
+
+// healthy is a plan for incarnations of which a tape says nothing.
+var healthy = DialPlan{Outcome: Connects, After: 100 * time.Millisecond, Tools: 1,
+	Obeys: lifecycle.StageClose, StopTakes: 10 * time.Millisecond}
+
+// word looks a name up without a panic, so that anything can be printed.
+func word(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "invalid"
+}

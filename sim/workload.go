@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+// workload draws what tenants do. Each tenant is a person with an agent: turns of several
+// calls with the pauses of a language model between them, and heavy-tailed waits between
+// turns. Now and then a turn begins with one of the troubles of the Mix.
+type workload struct {
+	w      *world
+	mix    *Mix
+	what   *rng   // stream workload
+	when   *rng   // stream schedule
+	wakes  agenda // one item for each tenant; its reference is the tenant
+	agents []agent
+	queue  []Entry // of one instant, to be performed before the next wake
+	head   int
+	end    lifecycle.Instant
+	fleet  *fleet
+}
+
+// agent is the state of one tenant's behaviour.
+type agent struct {
+	left  int32  // calls left in the turn
+	token uint32 // the newest of its credentials
+	names uint8  // claims that it likes to have
+	focus uint8  // the claim that the turn is mostly about
+}
+
+// Waits in milliseconds. The shapes follow published traces of coding agents: most waits of
+// a person are under two minutes, and a few last for hours.
+var (
+	humanWaits = quantiles{{0, 2_000}, {2_500, 30_000}, {5_000, 86_000}, {7_500, 300_000}, {9_000, 1_236_000},
+		{9_570, 3_600_000}, {9_900, 18_000_000}, {10_000, 50_000_000}}
+	modelWaits = quantiles{{0, 200}, {5_000, 5_700}, {9_000, 22_200}, {9_900, 84_000}, {10_000, 200_000}}
+	turnCalls  = quantiles{{0, 1}, {5_000, 2}, {7_500, 8}, {9_000, 30}, {9_900, 60}, {10_000, 113}}
+	callTimes  = quantiles{{0, 5}, {5_000, 300}, {9_000, 9_000}, {9_900, 25_000}, {10_000, 40_000}}
+)
+
+// downWait is how long a dead owner stays away at most.
+const downWait = 20 * time.Minute
+
+func newWorkload(w *world) *workload {
+	l := &workload{
+		w: w, mix: w.opt.Mix,
+		what:   newRand(w.opt.Seed, "workload"),
+		when:   newRand(w.opt.Seed, "schedule"),
+		agents: make([]agent, w.opt.Tenants+1),
+		end:    lifecycle.Instant(w.opt.For),
+		fleet:  newFleet(&w.opt),
+	}
+	arrivals := min(w.opt.For/4, 20*time.Minute)
+	for t := 1; t <= w.opt.Tenants; t++ {
+		l.agents[t] = agent{names: uint8(1 + l.what.below(MaxNames))}
+		l.wakes.push(item{at: lifecycle.Instant(l.when.between(0, arrivals)), ref: uint64(t)})
+	}
+	return l
+}
+
+func (l *workload) at() lifecycle.Instant {
+	if l.head < len(l.queue) {
+		return l.queue[l.head].At
+	}
+	if at := l.wakes.at(); at <= l.end {
+		return at
+	}
+	return lifecycle.Never
+}
+
+func (l *workload) next(e *Entry) {
+	if l.head == len(l.queue) {
+		l.queue, l.head = l.queue[:0], 0
+		l.wake(l.wakes.heap[0].at, uint32(l.wakes.heap[0].ref))
+	}
+	*e = l.queue[l.head]
+	l.head++
+}
+
+func (l *workload) dial(t Target) DialPlan { return l.fleet.dial(t) }
+
+// add appends an action of this instant.
+func (l *workload) add(at lifecycle.Instant, t uint32, op Op, name uint8) *Entry {
+	l.queue = append(l.queue, Entry{At: at, Op: op, Tenant: t, Name: name})
+	return &l.queue[len(l.queue)-1]
+}
+
+// wake lets a tenant act, at least once, and decides when it acts again.
+func (l *workload) wake(at lifecycle.Instant, t uint32) {
+	a, b := &l.agents[t], &l.w.tenants[t]
+	var wait time.Duration
+	switch {
+	case !b.alive:
+		wait = l.arise(at, t, a)
+	case a.left > 0:
+		wait = l.goOn(at, t, a)
+	default:
+		wait = l.begin(at, t, a)
+	}
+	wait = max(wait, time.Millisecond)
+	again := at + lifecycle.Instant(wait)
+	if l.when.chance(l.mix.Snipe) {
+		again = l.snipe(at, again)
+	}
+	l.wakes.postpone(again)
+}
+
+// snipe aims at the subject's next deadline: just before it, at it, or just after it.
+func (l *workload) snipe(now, again lifecycle.Instant) lifecycle.Instant {
+	d := l.w.deadline
+	if d >= lifecycle.Never-1 {
+		return again
+	}
+	return max(d+lifecycle.Instant(l.when.below(3)-1), now+1)
+}
+
+// arise starts a tenant, or lets its ghost ask for something first.
+func (l *workload) arise(at lifecycle.Instant, t uint32, a *agent) time.Duration {
+	if l.w.tenants[t].owner != 0 && l.what.chance(l.mix.Ghost) {
+		l.ghost(at, t, a)
+		return l.when.between(0, downWait)
+	}
+	l.add(at, t, OpBorn, 0)
+	for n := uint8(1); n <= a.names; n++ {
+		l.declare(at, t, a, n)
+	}
+	a.left = 0
+	return modelWaits.wait(l.when)
+}
+
+func (l *workload) ghost(at lifecycle.Instant, t uint32, a *agent) {
+	name := l.anyName(a)
+	switch l.what.below(3) {
+	case 0:
+		l.declare(at, t, a, name)
+	case 1:
+		l.call(at, t, name)
+	default:
+		l.add(at, t, OpReconnect, name)
+	}
+}
+
+// begin opens a turn.
+func (l *workload) begin(at lifecycle.Instant, t uint32, a *agent) time.Duration {
+	a.focus = l.anyName(a)
+	a.left = int32(turnCalls.draw(l.what))
+	if l.trouble(at, t, a) {
+		return l.when.between(0, time.Minute)
+	}
+	if l.what.chance(l.mix.Listing) {
+		for n := uint8(1); n <= a.names; n++ {
+			l.call(at, t, n)
+		}
+		return modelWaits.wait(l.when)
+	}
+	return l.goOn(at, t, a)
+}
+
+// trouble begins a turn with something else than a call, if the dice say so.
+func (l *workload) trouble(at lifecycle.Instant, t uint32, a *agent) bool {
+	m := l.mix
+	d := l.what.below(1000)
+	hit := func(weight int) bool {
+		d -= weight
+		return d < 0
+	}
+	switch {
+	case hit(m.Rotate):
+		a.token++
+		l.add(at, t, OpDeclare, a.focus).Target = Target{l.fleet.any(l.what), t, a.token}
+		l.add(at, t, OpEnsure, a.focus)
+	case hit(m.Move):
+		l.declare(at, t, a, a.focus)
+	case hit(m.Release):
+		l.add(at, t, OpRelease, a.focus)
+	case hit(m.Reconnect):
+		l.add(at, t, OpReconnect, a.focus)
+	case hit(m.Ensure):
+		l.add(at, t, OpEnsure, a.focus)
+	case hit(m.Die):
+		l.add(at, t, OpDie, 0)
+		a.left = 0
+	default:
+		return false
+	}
+	return true
+}
+
+// goOn makes the next call of a turn, with others beside it at times.
+func (l *workload) goOn(at lifecycle.Instant, t uint32, a *agent) time.Duration {
+	name := a.focus
+	if l.what.chance(300) {
+		name = l.anyName(a)
+	}
+	if l.w.tenants[t].claims[name-1].config == 0 {
+		l.declare(at, t, a, name)
+	}
+	l.call(at, t, name)
+	a.left--
+	if l.what.chance(l.mix.Parallel) {
+		for range 1 + l.what.below(3) {
+			l.call(at, t, name)
+		}
+	}
+	if l.what.chance(l.mix.Cancel) {
+		l.add(at, t, OpCancel, name)
+	}
+	if l.what.chance(l.mix.DieInTurn) {
+		l.add(at, t, OpDie, 0)
+		a.left = 0
+	}
+	if a.left > 0 {
+		return modelWaits.wait(l.when)
+	}
+	return humanWaits.wait(l.when)
+}
+
+func (l *workload) call(at lifecycle.Instant, t uint32, name uint8) {
+	server := uint32(0)
+	if c := l.w.tenants[t].claims[name-1].config; c != 0 {
+		server = l.w.configs[c].target.Server
+	}
+	l.add(at, t, OpDispatch, name).Call = l.fleet.call(server)
+}
+
+// declare claims some server, shared or under the tenant's newest credential.
+func (l *workload) declare(at lifecycle.Instant, t uint32, a *agent, name uint8) {
+	target := Target{Server: l.fleet.any(l.what)}
+	if !l.what.chance(l.mix.Shared) {
+		target.Tenant, target.Token = t, a.token
+	}
+	l.add(at, t, OpDeclare, name).Target = target
+}
+
+func (l *workload) anyName(a *agent) uint8 { return uint8(1 + l.what.below(int(a.names))) }

@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+// source is where decisions come from: a workload that draws them, or a tape.
+type source interface {
+	// at is when the next action is due, Never if there is none.
+	at() lifecycle.Instant
+	// next writes the next action, which is not an OpDial, into e.
+	next(e *Entry)
+	// dial decides how the next incarnation of a target behaves.
+	dial(t Target) DialPlan
+}
+
+// world is everything outside the subject: tenants, servers and time. It keeps books of its
+// own about what must be true and never asks the subject what it should believe.
+type world struct {
+	opt     Options
+	cfg     *lifecycle.Config
+	subject Subject
+	auditor Auditor // nil if the subject is none
+	source  source
+	tape    *Tape // nil unless the run is recorded
+
+	now      lifecycle.Instant
+	deadline lifecycle.Instant // of the subject, after the last step
+	agenda   agenda
+	entry    Entry           // the action being performed
+	in       lifecycle.Input // the input of the step under way
+
+	tenants  []tenant // from 1
+	byOwner  []int32  // tenant of an owner
+	configs  []config // from 1
+	byTarget map[Target]int32
+	freeCfg  []int32
+	peers    []peer // by PeerID
+
+	numbers lifecycle.Tickets
+	tickets []ticket // by slot
+
+	touched  []lifecycle.PeerID // peers that the step has to do with
+	lost     []int32            // configs that lost a claim in the step
+	farewell farewell
+
+	epoch    uint64 // of the step under way, or the next one
+	seq      uint64
+	draining bool
+	maxStop  time.Duration // the longest stop of any incarnation so far
+
+	result    *Result
+	hash      digest
+	violation *Violation
+}
+
+// tenant is one agent of the daemon, through all its incarnations.
+type tenant struct {
+	owner  lifecycle.OwnerID // of the newest incarnation, dead or alive; 0 before the first
+	alive  bool
+	nOpen  uint8
+	claims [MaxNames]claim
+	open   [MaxOpen]int32 // slots of its open tickets, oldest first
+}
+
+// claim is what a tenant holds under one name, and what it was told of it.
+type claim struct {
+	config int32 // 0 when not held
+	told   lifecycle.State
+	fresh  bool // joined in this step: its standing may be replayed
+}
+
+// config is one target that somebody claims or that still runs.
+type config struct {
+	target    Target
+	claims    int32
+	told      [5]int32 // claims by the state that they were told
+	waiting   int32    // tickets
+	peer      lifecycle.PeerID
+	wanted    bool // somebody asked for an attempt that has not begun
+	reconnect bool // a reconnect was asked for and its attempt has not ended
+	failed    bool // the last attempt or session failed, at failedAt
+	failedAt  lifecycle.Instant
+}
+
+// peer is the world's truth about the newest incarnation in a slot of the subject.
+type peer struct {
+	config    int32
+	inFlight  int32
+	gen       lifecycle.Generation
+	live      bool // not exited
+	up        bool // its connect was reported
+	broken    bool // its session ended
+	exiting   bool // its exit is on the agenda
+	stage     lifecycle.Stage
+	state     lifecycle.State // as viewed after the last step that touched it
+	phase     lifecycle.Phase
+	mark      uint64 // the last step that touched it
+	timedOut  uint64 // the last step in which a call of it timed out
+	dialedAt  lifecycle.Instant
+	stagedAt  lifecycle.Instant
+	idleSince lifecycle.Instant
+	plan      DialPlan
+}
+
+type ticketPhase uint8
+
+const (
+	ticketFree ticketPhase = iota
+	ticketWaiting
+	ticketAdmitted
+)
+
+// ticket is one caller's wait as its caller sees it.
+type ticket struct {
+	id     lifecycle.Ticket
+	phase  ticketPhase
+	op     Op
+	name   uint8
+	ghost  bool // of an owner that was dead when it asked
+	tenant int32
+	config int32 // waited for, or admitted to; 0 when there was no claim
+	peer   lifecycle.PeerID
+	gen    lifecycle.Generation
+	since  lifecycle.Instant // when it was admitted
+	plan   CallPlan
+}
+
+// farewell is the claim that leaves its config in this step: its owner is to be told
+// Disconnected once, unless that is what it knows.
+type farewell struct {
+	tenant int32
+	name   uint8
+	told   lifecycle.State
+	peer   lifecycle.PeerID
+}
+
+func newWorld(opt Options) *world {
+	w := &world{
+		opt:      opt,
+		subject:  opt.Subject(opt.Config),
+		tenants:  make([]tenant, opt.Tenants+1),
+		byOwner:  make([]int32, 1, opt.Tenants+1),
+		configs:  make([]config, 1),
+		byTarget: map[Target]int32{},
+		peers:    make([]peer, 1),
+		tickets:  make([]ticket, 1),
+		deadline: lifecycle.Never,
+		result:   &Result{},
+		hash:     newDigest,
+		epoch:    1,
+	}
+	w.cfg = &w.opt.Config
+	w.auditor, _ = w.subject.(Auditor)
+	return w
+}
+
+// configOf finds the books of a target or opens them.
+func (w *world) configOf(t Target) int32 {
+	if i, ok := w.byTarget[t]; ok {
+		return i
+	}
+	var i int32
+	if n := len(w.freeCfg); n > 0 {
+		i = w.freeCfg[n-1]
+		w.freeCfg = w.freeCfg[:n-1]
+	} else {
+		w.configs = append(w.configs, config{})
+		i = int32(len(w.configs) - 1)
+	}
+	w.configs[i] = config{target: t}
+	w.byTarget[t] = i
+	return i
+}
+
+// closeConfig forgets a target that nobody claims and that does not run.
+func (w *world) closeConfig(i int32) {
+	delete(w.byTarget, w.configs[i].target)
+	w.configs[i] = config{}
+	w.freeCfg = append(w.freeCfg, i)
+}
+
+// hold enters a claim into the books.
+func (w *world) hold(c *claim, config int32) {
+	*c = claim{config: config, told: lifecycle.Disconnected, fresh: true}
+	w.configs[config].claims++
+	w.configs[config].told[lifecycle.Disconnected]++
+}
+
+// drop strikes a claim off the books.
+func (w *world) drop(c *claim) {
+	x := &w.configs[c.config]
+	x.claims--
+	x.told[c.told]--
+	w.lost = append(w.lost, c.config)
+	if x.claims == 0 {
+		x.wanted, x.reconnect, x.failed = false, false, false
+	}
+	w.touch(x.peer)
+	*c = claim{}
+}
+
+// touch puts a peer on the list of those that are checked after the step.
+func (w *world) touch(id lifecycle.PeerID) {
+	if id <= 0 {
+		return
+	}
+	for int(id) >= len(w.peers) {
+		w.peers = append(w.peers, peer{})
+	}
+	p := &w.peers[id]
+	if p.mark == w.epoch {
+		return
+	}
+	p.mark = w.epoch
+	w.touched = append(w.touched, id)
+	w.checkOverstay(id)
+}
+
+// openTicket begins a wait. The caller has made sure that the tenant may open one more.
+func (w *world) openTicket(tenant int32, name uint8, op Op) int32 {
+	id := w.numbers.New()
+	slot := slotOf(id)
+	for int(slot) >= len(w.tickets) {
+		w.tickets = append(w.tickets, ticket{})
+	}
+	a := &w.tenants[tenant]
+	a.open[a.nOpen] = slot
+	a.nOpen++
+	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant,
+		ghost: !a.alive, config: a.claims[name-1].config}
+	if c := w.tickets[slot].config; c != 0 {
+		w.configs[c].waiting++
+	}
+	return slot
+}
+
+// closeTicket ends a wait, however it ended.
+func (w *world) closeTicket(slot int32) {
+	t := &w.tickets[slot]
+	if t.phase == ticketWaiting && t.config != 0 {
+		w.configs[t.config].waiting--
+	}
+	t.phase = ticketFree
+	a := &w.tenants[t.tenant]
+	for i := range a.open[:a.nOpen] {
+		if a.open[i] == slot {
+			copy(a.open[i:], a.open[i+1:a.nOpen])
+			a.nOpen--
+			break
+		}
+	}
+	w.numbers.Release(t.id)
+}
+
+// endCall takes a call off its incarnation; the idle clock starts when it was the last.
+func (w *world) endCall(t *ticket) {
+	p := &w.peers[t.peer]
+	if p.gen != t.gen {
+		return
+	}
+	p.inFlight--
+	if p.inFlight == 0 {
+		p.idleSince = w.now
+	}
+}
+
+func slotOf(t lifecycle.Ticket) int32 { return int32(uint32(t)) }
