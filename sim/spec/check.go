@@ -56,17 +56,22 @@ func (m *Model) followChoices(kind Kind, seen Seen) error {
 		if err != nil {
 			return err
 		}
-		if kind == TimeReached && didClimb(p, seen.Effects) {
-			m.fireExact() // a rung without grace may follow in the same step, or later
+		for stops(p, m.exp.Effects) < stops(p, seen.Effects) && p.phase == Stopping && p.due <= m.now {
+			m.climb(p) // a rung without grace may follow in the same step, or later
 		}
 	}
 	return nil
 }
 
-func didClimb(p *peer, effects []Effect) bool {
-	return slices.ContainsFunc(effects, func(e Effect) bool {
-		return e.Kind == Stop && e.Peer == p.fp && e.Stage == StageTerminate
-	})
+// stops counts the rungs performed on a peer.
+func stops(p *peer, effects []Effect) int {
+	n := 0
+	for _, e := range effects {
+		if e.Kind == Stop && e.Peer == p.fp {
+			n++
+		}
+	}
+	return n
 }
 
 // saidGone looks at the last event of the peer's first claim.
