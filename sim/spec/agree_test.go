@@ -3,6 +3,7 @@ package spec_test
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,20 +15,27 @@ import (
 // TestMain asks for more examples than rapid does by itself: one costs well under a millisecond.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	asked := false
-	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
-	if !asked {
-		if err := flag.Set("rapid.checks", "4000"); err != nil {
-			panic(err)
-		}
-	}
+	unless("rapid.checks", "2000")
+	unless("rapid.steps", "60")
 	os.Exit(m.Run())
 }
 
+// unless sets a flag that the command line does not.
+func unless(name, value string) {
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == name })
+	if asked {
+		return
+	}
+	if err := flag.Set(name, value); err != nil {
+		panic(err)
+	}
+}
+
 const (
-	maxOwners = 4 // alive at a time
-	maxNames  = 3
-	maxPeers  = 4
+	maxOwners = 3 // alive at a time
+	maxNames  = 2
+	maxPeers  = 3
 )
 
 // testConfig has times that are small and differ, so that every order of deadlines comes up.
@@ -117,10 +125,20 @@ func (d *driver) done(t *rapid.T) {
 	d.feed(lc.CallDone(id, kind))
 }
 
-// run draws an incarnation, mostly one of the newest.
-func (d *driver) run(t *rapid.T) (lc.PeerID, lc.Generation, bool) {
+// run draws an incarnation: mostly one that is in a phase of interest, else one of the newest.
+func (d *driver) run(t *rapid.T, phases ...lc.Phase) (lc.PeerID, lc.Generation, bool) {
 	if len(d.runs) == 0 {
 		return 0, 0, false
+	}
+	var fit []lc.View
+	for id := lc.PeerID(1); int(id) < d.machine.Slots(); id++ {
+		if v := d.machine.View(id); v.State != lc.NoState && slices.Contains(phases, v.Phase) {
+			fit = append(fit, v)
+		}
+	}
+	if len(fit) > 0 && rapid.IntRange(0, 9).Draw(t, "stale") > 0 {
+		v := rapid.SampledFrom(fit).Draw(t, "run")
+		return v.Peer, v.Gen, true
 	}
 	back := rapid.IntRange(1, min(6, len(d.runs))).Draw(t, "run")
 	e := d.runs[len(d.runs)-back]
@@ -128,25 +146,32 @@ func (d *driver) run(t *rapid.T) (lc.PeerID, lc.Generation, bool) {
 }
 
 func (d *driver) connected(t *rapid.T) {
-	if p, g, ok := d.run(t); ok {
+	if p, g, ok := d.run(t, lc.Dialing); ok {
 		d.feed(lc.InputConnected(p, g, uint32(rapid.IntRange(0, 3).Draw(t, "tools"))))
 	}
 }
 
 func (d *driver) connectFailed(t *rapid.T) {
-	if p, g, ok := d.run(t); ok {
+	if p, g, ok := d.run(t, lc.Dialing); ok {
 		d.feed(lc.ConnectFailed(p, g))
 	}
 }
 
 func (d *driver) broken(t *rapid.T) {
-	if p, g, ok := d.run(t); ok {
+	if p, g, ok := d.run(t, lc.Dialing, lc.Up, lc.Broken); ok {
 		d.feed(lc.SessionBroken(p, g))
 	}
 }
 
 func (d *driver) exited(t *rapid.T) {
-	if p, g, ok := d.run(t); ok {
+	if p, g, ok := d.run(t, lc.Stopping); ok {
+		d.feed(lc.Exited(p, g))
+	}
+}
+
+// diedByItself ends an incarnation that nobody asked to stop.
+func (d *driver) diedByItself(t *rapid.T) {
+	if p, g, ok := d.run(t, lc.Dialing, lc.Up, lc.Broken); ok {
 		d.feed(lc.Exited(p, g))
 	}
 }
@@ -188,7 +213,7 @@ func (d *driver) actions(drains bool) map[string]func(*rapid.T) {
 		"dispatch": d.dispatch, "dispatch again": d.dispatch, "dispatch more": d.dispatch,
 		"ensure": d.ensure, "reconnect": d.reconnect, "cancel": d.cancel,
 		"done": d.done, "done again": d.done, "connected": d.connected, "connected again": d.connected,
-		"connect failed": d.connectFailed, "broken": d.broken, "exited": d.exited, "exited again": d.exited,
+		"connect failed": d.connectFailed, "broken": d.broken, "exited": d.exited, "exited again": d.exited, "died by itself": d.diedByItself,
 		"wake": d.wake, "wake again": d.wake, "oversleep": d.oversleep, "pass": d.pass, "lag": d.lag,
 		"born": func(*rapid.T) { d.bear() }, "died": d.die,
 	}
@@ -200,7 +225,7 @@ func (d *driver) actions(drains bool) map[string]func(*rapid.T) {
 	return a
 }
 
-// prepare makes a small world, so that the first draws meet something.
+// prepare makes a small world in which calls are in flight, so that the first draws meet something.
 func (d *driver) prepare() {
 	d.bear()
 	d.bear()
@@ -208,6 +233,11 @@ func (d *driver) prepare() {
 		d.feed(lc.Declare(0, o, 1, lc.Fingerprint{}))
 	}
 	d.feed(lc.Declare(0, 2, 2, lc.Fingerprint{1}))
+	for n := lc.NameID(1); n <= 2; n++ {
+		d.feed(lc.Dispatch(d.newTicket(), 2, n))
+		d.feed(lc.Dispatch(d.newTicket(), 2, n))
+		d.feed(lc.InputConnected(lc.PeerID(n), 1, 2))
+	}
 }
 
 // TestMachineAgreesWithModel drives both with random legal inputs and compares everything after
