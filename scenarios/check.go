@@ -107,8 +107,8 @@ func (c *checker) head(no int, what string) error {
 }
 
 func (c *checker) set(no int, s Set) error {
-	if s.Value == 0 && s.Name != "idle_timeout" {
-		return fmt.Errorf("%s cannot be zero: write a positive duration", s.Name)
+	if s.Value < MinSetting && !(s.Value == 0 && s.Name == "idle_timeout") {
+		return fmt.Errorf("%s %s is below the bound: write %s or more", s.Name, duration(s.Value), duration(MinSetting))
 	}
 	return c.head(no, "set "+s.Name)
 }

@@ -16,6 +16,7 @@ const (
 	MaxFanout   = 64                  // calls that one range such as c1..c8 stands for
 	MaxCalls    = 4096                // named calls of one file
 	MaxDuration = 30 * 24 * time.Hour // any duration in a file
+	MinSetting  = time.Millisecond    // any setting, apart from an idle_timeout of 0
 	MaxErrors   = 20                  // errors reported for one file
 )
 

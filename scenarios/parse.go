@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -160,10 +161,10 @@ func parseCommand(words []string) (Command, error) {
 			names = append(names, v.name)
 			continue
 		}
-		a := &args{words: words[1:]}
+		a := &args{words: words[1:], usage: v.usage}
 		c := v.parse(a)
 		if err := a.end(); err != nil {
-			return nil, fmt.Errorf("%s: %w; write for example `%s`", v.name, err, v.usage)
+			return nil, fmt.Errorf("%s: %w", v.name, err)
 		}
 		return c, nil
 	}
@@ -233,7 +234,7 @@ func (a *args) clause() string {
 	}
 	area, number := splitNumber(w)
 	if len(area) != 3 || area[2] != '-' || number < 1 || strings.ToUpper(area) != area || checkName("area", area[:2]) != nil {
-		a.fail(fmt.Errorf("%q is not a clause id", w))
+		a.fail(shapeError(strconv.Quote(w) + " is not a clause id"))
 	}
 	return w
 }
@@ -269,7 +270,7 @@ func parseChange(a *args) Command {
 	var scratch Behaviour
 	c.Edits = a.edits(&scratch, true)
 	if len(c.Edits) == 0 {
-		a.fail(fmt.Errorf("there is nothing to change"))
+		a.fail(shapeError("there is nothing to change"))
 	}
 	return c
 }
@@ -316,13 +317,13 @@ func parseStart(a *args) Command {
 	}
 	name, ok := strings.CutSuffix(w, ":")
 	if !ok {
-		a.fail(fmt.Errorf("%q lacks the colon between name and operation", w))
+		a.fail(shapeError(strconv.Quote(w) + " lacks the colon between name and operation"))
 		return nil
 	}
 	calls, err := parseCalls(name)
 	a.fail(err)
 	if a.err != nil || len(a.words) == 0 {
-		a.fail(fmt.Errorf("the operation is missing"))
+		a.fail(shapeError("the operation is missing"))
 		return nil
 	}
 	c, err := parseCommand(a.words)
@@ -359,6 +360,7 @@ func parseExpect(a *args) Command {
 		return nil
 	}
 	a.fail(oneOf("query", string(kind), kinds))
+	a.usage = kind.usage()
 	e := Expect{Query: Query{Kind: kind}, Want: join(value...)}
 	switch kind {
 	case Status, Tools:
@@ -385,5 +387,5 @@ func splitExpect(words []string) (query, value []string, err error) {
 			return words[:i], words[i+1:], nil
 		}
 	}
-	return nil, nil, fmt.Errorf("there is no = with a space on both sides")
+	return nil, nil, shapeError("there is no = with a space on both sides")
 }

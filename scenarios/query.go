@@ -105,6 +105,25 @@ func (k Kind) valueForm() string {
 	panic(fmt.Sprintf("SCN-1: query kind %q has no values", k))
 }
 
+// usage is an example of an expectation of this kind.
+func (k Kind) usage() string {
+	switch k {
+	case Status:
+		return "expect status a m1 = connected"
+	case Tools:
+		return "expect tools a m1 = 2"
+	case Events:
+		return "expect events a = m1:connecting m1:connected"
+	case Spawns, Running, Arrived:
+		return "expect " + string(k) + " S = 1"
+	case Result:
+		return "expect result c1 = ok"
+	case Credential:
+		return "expect credential = t1"
+	}
+	return "expect running S = 1"
+}
+
 func checkEvents(words []string) error {
 	if len(words) == 1 && words[0] == None {
 		return nil

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,8 +33,15 @@ func splitLine(s string) (words []string, comment string) {
 // later reads give nothing, so that a verb's parser needs one check at its end.
 type args struct {
 	words []string
+	usage string // what to write, for a shapeError
 	err   error
 }
+
+// shapeError says that words are missing, left over or misplaced; the usage of the verb
+// says what to write instead. All other errors say so themselves.
+type shapeError string
+
+func (e shapeError) Error() string { return string(e) }
 
 // fail records a problem unless there is one already.
 func (a *args) fail(err error) {
@@ -48,7 +56,7 @@ func (a *args) word(what string) string {
 		return ""
 	}
 	if len(a.words) == 0 {
-		a.fail(fmt.Errorf("%s is missing", what))
+		a.fail(shapeError(what + " is missing"))
 		return ""
 	}
 	w := a.words[0]
@@ -93,7 +101,10 @@ func (a *args) token() string {
 // end returns the problem, or complains about words left over.
 func (a *args) end() error {
 	if a.err == nil && len(a.words) > 0 {
-		a.err = fmt.Errorf("%q is one word too many", a.words[0])
+		a.err = shapeError(strconv.Quote(a.words[0]) + " is one word too many")
+	}
+	if shape, ok := errors.AsType[shapeError](a.err); ok {
+		return fmt.Errorf("%w; write for example `%s`", shape, a.usage)
 	}
 	return a.err
 }
@@ -101,7 +112,7 @@ func (a *args) end() error {
 // checkName says what is wrong with a name.
 func checkName(what, s string) error {
 	if s == "" {
-		return fmt.Errorf("%s is empty", what)
+		return fmt.Errorf("%s is empty: write a letter, then letters, digits, _ or -", what)
 	}
 	if len(s) > MaxName {
 		return fmt.Errorf("%s %.16q… is longer than %d bytes: shorten it", what, s, MaxName)
@@ -174,7 +185,7 @@ func oneOf(what, w string, set []string) error {
 
 // suggest returns ` (did you mean "x"?)` for the nearest word of a set, if any is near.
 func suggest(w string, set []string) string {
-	best, at := max(1, len(w)/2), ""
+	best, at := (len(w)-1)/2, ""
 	if len(w) > MaxName {
 		return ""
 	}
