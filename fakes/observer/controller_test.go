@@ -20,7 +20,7 @@ func TestAnAnswerIsInTheJournal(t *testing.T) {
 	ctl := listen(t)
 	c := spawn(t, []string{"TOKEN=old"}, ctl.Args("m1")...)
 	c.initialize()
-	for i := range 50 {
+	for i := range 10 {
 		c.call("echo", fmt.Sprintf(`{"text":"%d"}`, i))
 		calls := ctl.Calls("m1")
 		if len(calls) != i+1 {
@@ -88,7 +88,7 @@ func TestHoldAfterReleaseCatchesTheNextOnly(t *testing.T) {
 	ctl := listen(t)
 	c := spawn(t, nil, ctl.Args("m1")...)
 	ctl.Hold("m1", observer.Call)
-	for i := range 30 {
+	for i := range 10 {
 		id := c.callID("echo", "{}")
 		if _, err := ctl.WaitReached(within(t), "m1", observer.Call); err != nil {
 			t.Fatal(err)
