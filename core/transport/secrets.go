@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -22,7 +23,8 @@ type Secrets struct {
 }
 
 // SecretsOf collects what must not be shown: every env value, every line of a value that
-// has several, the auth header and its credential without the scheme.
+// has several, the auth header, its credential without the scheme, and what the query of
+// the URL holds.
 func SecretsOf(cfg Config) Secrets {
 	var all []string
 	add := func(v string) {
@@ -39,6 +41,14 @@ func SecretsOf(cfg Config) Secrets {
 	add(cfg.Auth)
 	if _, credential, ok := strings.Cut(strings.TrimSpace(cfg.Auth), " "); ok {
 		add(credential)
+	}
+	if u, err := url.Parse(cfg.URL); err == nil {
+		add(u.RawQuery)
+		for _, values := range u.Query() {
+			for _, v := range values {
+				add(v)
+			}
+		}
 	}
 	slices.SortFunc(all, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))

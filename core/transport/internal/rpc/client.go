@@ -28,8 +28,13 @@ type Options struct {
 	Secrets  transport.Secrets
 	// Fault says why the session is down, or nil while it is up.
 	Fault func() error
+	// OwnFaults says that the failure of one request explains more than that of the session,
+	// as over HTTP, where each has a connection of its own.
+	OwnFaults bool
 	// Lost is told once when nothing can be read any more, with the reason of the reader.
 	Lost func(error)
+	// Negotiated, if any, is told the protocol version as soon as the peer has chosen it.
+	Negotiated func(version string)
 }
 
 // Client is one MCP session.
@@ -46,7 +51,7 @@ func New(t mcp.Transport, opts Options) *Client {
 		Capabilities:   &mcp.ClientCapabilities{},                  // neither roots nor sampling: nobody could answer
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}, // one call is one request
 	})
-	return &Client{opts: opts, sdk: sdk, tap: &tap{inner: t, conn: newConn(opts.Lost)}}
+	return &Client{opts: opts, sdk: sdk, tap: &tap{inner: t, conn: newConn(opts.Lost, opts.Negotiated)}}
 }
 
 // Initialize performs the handshake and reads the complete tool list. When ctx ends it
@@ -154,9 +159,10 @@ func (c *Client) exchange(ctx context.Context, method string, handshake bool, se
 	if ctx.Err() != nil {
 		seen.Caller = context.Cause(ctx)
 	}
-	if why := c.opts.Fault(); why != nil {
+	if why := c.opts.Fault(); why != nil && (seen.Fault == nil || !c.opts.OwnFaults) {
 		seen.Fault = why
-	} else if seen.Fault == nil {
+	}
+	if seen.Fault == nil {
 		seen.Fault = err
 	}
 	raw, cerr := transport.Classify(seen)

@@ -42,8 +42,9 @@ func (t *tap) Connect(ctx context.Context) (mcp.Connection, error) {
 
 // conn sits between the SDK and the connection of a transport.
 type conn struct {
-	fault func(error) // told once when reading ends, with the reason
-	shut  chan struct{}
+	fault   func(error)  // told once when reading ends, with the reason
+	greeted func(string) // told the negotiated version before the SDK is
+	shut    chan struct{}
 
 	mu       sync.Mutex
 	inner    mcp.Connection
@@ -57,13 +58,14 @@ type conn struct {
 }
 
 // newConn returns a connection that is not attached yet.
-func newConn(fault func(error)) *conn {
+func newConn(fault func(error), greeted func(string)) *conn {
 	return &conn{
-		fault:  fault,
-		shut:   make(chan struct{}),
-		open:   make(map[jsonrpc.ID]*Exchange),
-		unsent: make(map[jsonrpc.ID]struct{}),
-		asked:  make(map[jsonrpc.ID]struct{}),
+		fault:   fault,
+		greeted: greeted,
+		shut:    make(chan struct{}),
+		open:    make(map[jsonrpc.ID]*Exchange),
+		unsent:  make(map[jsonrpc.ID]struct{}),
+		asked:   make(map[jsonrpc.ID]struct{}),
 	}
 }
 
@@ -200,9 +202,21 @@ func (c *conn) reply(resp *jsonrpc.Response) *jsonrpc.Response {
 		return nil
 	}
 	if !ex.keep {
+		c.greet(resp)
 		return resp
 	}
 	return &jsonrpc.Response{ID: resp.ID, Result: stub}
+}
+
+// greet tells the transport which version the peer chose. HTTP has to name it in every
+// request from the next one on.
+func (c *conn) greet(resp *jsonrpc.Response) {
+	var result struct {
+		Version string `json:"protocolVersion"`
+	}
+	if c.greeted != nil && json.Unmarshal(resp.Result, &result) == nil {
+		c.greeted(result.Version)
+	}
 }
 
 // ask admits a request of the peer. Notifications are dropped: nobody here listens to

@@ -285,7 +285,7 @@ func TestEnvironmentOfAPeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Split(call(t, s, "env", nil), "\n")
-	want := []string{"HOME=/h", "LANG=own", "LC_ALL=C", peerVar + "=", "OWN=value", "PATH=/daemon/bin", "https_proxy=p"}
+	want := []string{"GORACE=atexit_sleep_ms=0", "HOME=/h", "LANG=own", "LC_ALL=C", peerVar + "=", "OWN=value", "PATH=/daemon/bin", "https_proxy=p"}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)

@@ -49,7 +49,9 @@ func config(t *testing.T, mode string) transport.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return transport.Config{Command: exe, Env: map[string]string{peerVar: mode}}
+	// GORACE: under the race detector a program idles for a second before it exits.
+	env := map[string]string{peerVar: mode, "GORACE": "atexit_sleep_ms=0"}
+	return transport.Config{Command: exe, Env: env}
 }
 
 // dial starts a peer and restores the baseline at the end of the test: no goroutine, no
