@@ -154,3 +154,6 @@ func (c *Controller) killAll() []Process {
 		}
 	}
 }
+
+// KillProcess sends SIGKILL to one process and says whether it was still alive.
+func (c *Controller) KillProcess(p Process) bool { return p.kill() }

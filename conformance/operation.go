@@ -1,0 +1,178 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/mayfly-mcp/mayfly/core/wire"
+	"github.com/mayfly-mcp/mayfly/core/wire/pb"
+	"github.com/mayfly-mcp/mayfly/fakes/llm"
+	"github.com/mayfly-mcp/mayfly/scenarios"
+)
+
+// operation is one call, listing, reconnect or upsert under way.
+type operation struct {
+	mark   string // goes with the call's arguments, so that its arrival can be recognised
+	handle string // session of a call or listing; "" for the others
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu        sync.Mutex
+	result    string
+	cancelled bool
+	err       error // the harness or the daemon broke; no answer to a query
+}
+
+// outcome is the operation's result as scenarios write it.
+func (o *operation) outcome() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.result
+}
+
+func (o *operation) end(result string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cancelled {
+		return
+	}
+	o.result, o.err = result, err
+}
+
+// Start implements scenarios.World. A call is in the daemon's hand when the agent loop
+// announces it with its arguments.
+func (w *world) Start(ctx context.Context, call string, op scenarios.Operation) error {
+	run, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.rig.settings.AwaitBound())
+	o := &operation{mark: "mark-" + call, cancel: cancel, done: make(chan struct{}), result: "pending"}
+	w.ops[call] = o
+	started := make(chan struct{})
+	announce := sync.OnceFunc(func() { close(started) })
+	work, err := w.prepare(run, o, op, announce)
+	if err != nil {
+		cancel()
+		close(o.done)
+		return err
+	}
+	go func() {
+		defer close(o.done)
+		defer cancel()
+		o.end(work())
+	}()
+	select {
+	case <-started:
+	case <-o.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// prepare returns what carries an operation out.
+func (w *world) prepare(ctx context.Context, o *operation, op scenarios.Operation, announce func()) (func() (string, error), error) {
+	c := w.rig.client()
+	switch x := op.(type) {
+	case scenarios.Call:
+		args := map[string]any{"text": o.mark, "a": 1, "b": 2}
+		return w.round(ctx, o, x.Agent, llm.Call(x.Tool, args), announce), nil
+	case scenarios.List:
+		return w.round(ctx, o, x.Agent, llm.Call("", nil), announce), nil
+	case scenarios.Reconnect:
+		id := w.agents[x.Agent].id
+		return func() (string, error) { return settled(c.ReconnectMcp(ctx, id, x.MCP)) }, w.handOver(announce)
+	case scenarios.Upsert:
+		a, m := w.agents[x.Agent], w.mcp(x.MCP, x.Target)
+		a.put(m)
+		return func() (string, error) { return settled(c.UpsertMcp(ctx, a.id, m.json())) }, w.handOver(announce)
+	}
+	return nil, fmt.Errorf("a live daemon cannot be made to do %q", op)
+}
+
+// handOver is for requests that announce nothing: they count as in hand once they are sent,
+// and what must be known about them a script awaits.
+func (w *world) handOver(announce func()) error {
+	announce()
+	return nil
+}
+
+// round runs one tool call in a session of its own.
+func (w *world) round(ctx context.Context, o *operation, agent string, call llm.ToolCall, announce func()) func() (string, error) {
+	o.handle = w.rig.handle()
+	id := w.agents[agent].id
+	return func() (string, error) {
+		results, err := w.rig.run(ctx, id, o.handle, llm.Round{call}, announce)
+		if err != nil {
+			return "pending", err
+		}
+		if len(results) == 0 {
+			return "cancelled", nil
+		}
+		return resultWord(results[0]), nil
+	}
+}
+
+// resultWord classifies what the model saw, by the texts of WIRE.md §5.
+func resultWord(r toolResult) string {
+	switch {
+	case !r.isError:
+		return "ok"
+	case strings.HasPrefix(r.text, "mcp tool error: "):
+		return "rejected"
+	case strings.HasPrefix(r.text, "mcp call failed: "):
+		return "transport"
+	}
+	return "refused"
+}
+
+// settled classifies the answer to a reconnect or an upsert.
+func settled(info *pb.McpInfo, err error) (string, error) {
+	if _, refused := errors.AsType[*wire.Error](err); refused {
+		return "refused", nil
+	}
+	if err != nil {
+		return "pending", err
+	}
+	if info.GetStatus() == pb.McpStatus_MCP_STATUS_CONNECTED {
+		return "ok", nil
+	}
+	return "failed", nil
+}
+
+// Await implements scenarios.World.
+func (w *world) Await(ctx context.Context, call string) error {
+	o := w.ops[call]
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// Cancel implements scenarios.World. The caller of a call ends its run; the caller of
+// anything else hangs up.
+func (w *world) Cancel(ctx context.Context, call string) error {
+	o := w.ops[call]
+	select {
+	case <-o.done:
+		return nil
+	default:
+	}
+	var err error
+	if o.handle != "" {
+		err = w.rig.client().CancelStream(ctx, o.handle)
+	}
+	o.mu.Lock()
+	if o.result == "pending" {
+		o.result, o.cancelled = "cancelled", true
+	}
+	o.mu.Unlock()
+	if o.handle == "" {
+		o.cancel()
+	}
+	return err
+}
