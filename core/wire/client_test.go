@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -65,7 +66,9 @@ func (d *daemon) converse(ctx context.Context, conn *Conn) {
 	for {
 		req, err := conn.ReadRequest(ctx)
 		if err != nil {
-			d.gone <- struct{}{}
+			if err == io.EOF {
+				d.gone <- struct{}{}
+			}
 			return
 		}
 		d.mu.Lock()
@@ -76,6 +79,16 @@ func (d *daemon) converse(ctx context.Context, conn *Conn) {
 				return
 			}
 		}
+	}
+}
+
+// waitGone waits until a client has closed its connection.
+func (d *daemon) waitGone(t *testing.T) {
+	t.Helper()
+	select {
+	case <-d.gone:
+	case <-testContext(t).Done():
+		t.Error("the connection was left open")
 	}
 }
 
@@ -132,7 +145,7 @@ func TestClientCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			<-d.gone // the connection was closed after its one request
+			d.waitGone(t) // one request, one connection
 			if diff := cmp.Diff(tt.want, got, protocmp.Transform()); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
@@ -183,7 +196,7 @@ func TestClientStream(t *testing.T) {
 		}
 		text += e.GetChunk().GetContent()
 	}
-	<-d.gone // a drained stream closes its connection, Close or not
+	d.waitGone(t) // a drained stream closes its connection, Close or not
 	if text != "mayfly" {
 		t.Errorf("text %q", text)
 	}
@@ -202,8 +215,9 @@ func TestClientSubscription(t *testing.T) {
 	}
 	var kinds []pb.McpEventKind
 	var last error
-	for e, err := range s.All() {
-		if last = err; err == nil {
+	for last == nil { // by hand: All would close the connection in any case
+		var e *pb.McpEventMsg
+		if e, last = s.Recv(); last == nil {
 			kinds = append(kinds, e.GetKind())
 		}
 	}
@@ -214,7 +228,7 @@ func TestClientSubscription(t *testing.T) {
 	if diff := cmp.Diff(want, last); diff != "" {
 		t.Error(diff)
 	}
-	<-d.gone
+	d.waitGone(t)
 }
 
 // TestClientCallsAreIndependent holds one call back until another has been answered.

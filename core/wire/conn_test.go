@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -223,8 +224,10 @@ func TestEndedContextWritesNothing(t *testing.T) {
 	c, far := pipe(t, Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.WriteAnswer(ctx, Answer(&pb.Pong{})); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want cancelled", err)
+	for range 20 { // a select between a free token and an ended context would be a coin toss
+		if err := c.WriteAnswer(ctx, Answer(&pb.Pong{})); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want cancelled", err)
+		}
 	}
 	wantUsable(t, c, far)
 }
@@ -248,6 +251,7 @@ func TestOversizeAnswerLeavesRoomForARefusal(t *testing.T) {
 func TestCloseUnblocksAndRepeats(t *testing.T) {
 	c, far := pipe(t, Config{})
 	wait := start(func() (*pb.ClientMessage, error) { return c.ReadRequest(testContext(t)) })
+	feed(t, far, header(9)[:2]) // the read is under way
 	for range 2 {
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -257,6 +261,93 @@ func TestCloseUnblocksAndRepeats(t *testing.T) {
 		t.Errorf("%v, want a closed connection", err)
 	}
 	wantClosed(t, c, far)
+}
+
+// TestCloseForgetsWhatArrived closes with a whole frame still in the buffer.
+func TestCloseForgetsWhatArrived(t *testing.T) {
+	c, far := pipe(t, Config{})
+	wait := start(func() (*pb.ClientMessage, error) { return c.ReadRequest(testContext(t)) })
+	frame := frameOf(t, Request(&pb.Ping{}))
+	feed(t, far, append(frame, frame...))
+	if _, err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if m, err := c.ReadRequest(testContext(t)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v, %v; want a closed connection", m, err)
+	}
+}
+
+// askedContext tells when somebody waits for its end.
+type askedContext struct {
+	context.Context
+	once  sync.Once
+	asked chan struct{}
+}
+
+func (c *askedContext) Done() <-chan struct{} {
+	c.once.Do(func() { close(c.asked) })
+	return c.Context.Done()
+}
+
+// TestCancelledWriterLeavesTheOneBeforeItAlone cancels a writer that waits its turn: its
+// deadline must not hit the frame under way.
+func TestCancelledWriterLeavesTheOneBeforeItAlone(t *testing.T) {
+	c, far := pipe(t, Config{})
+	first := start(func() (struct{}, error) { return struct{}{}, c.WriteAnswer(testContext(t), Answer(&pb.Pong{})) })
+	rest := frameOf(t, Answer(&pb.Pong{}))
+	if _, err := far.Read(rest[:1]); err != nil { // the frame is under way
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(testContext(t))
+	queued := &askedContext{Context: ctx, asked: make(chan struct{})}
+	second := start(func() (struct{}, error) { return struct{}{}, c.WriteAnswer(queued, Answer(&pb.Stats{})) })
+	<-queued.asked
+	cancel()
+	if _, err := second(); !errors.Is(err, context.Canceled) {
+		t.Errorf("the second: %v, want cancelled", err)
+	}
+	if _, err := io.ReadFull(far, rest[1:]); err != nil {
+		t.Errorf("the rest of the first frame: %v", err)
+	}
+	if _, err := first(); err != nil {
+		t.Errorf("the first: %v", err)
+	}
+}
+
+// TestLateDeadlineHitsNobody ends an operation while its context is about to move the
+// deadline. The operation must not return before that is over, or the late deadline
+// would end the next one.
+func TestLateDeadlineHitsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		moving, release := make(chan struct{}), make(chan struct{})
+		set := func(deadline time.Time) error {
+			if deadline == past {
+				close(moving)
+				<-release
+			}
+			return nil
+		}
+		returned := false
+		go func() {
+			if err := bounded(ctx, set, 0, func() error { cancel(); <-moving; return nil }); err != nil {
+				t.Error(err)
+			}
+			returned = true
+		}()
+		synctest.Wait()
+		if returned {
+			t.Error("returned while the deadline was being moved")
+		}
+		close(release)
+		synctest.Wait()
+		if !returned {
+			t.Error("did not return")
+		}
+	})
 }
 
 // TestConcurrentWritersDoNotInterleave writes from many goroutines while one reads.

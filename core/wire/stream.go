@@ -58,8 +58,7 @@ func (s *Stream[T]) Recv() (T, error) {
 	}
 	item, err := s.pick(m)
 	if err != nil {
-		_ = s.conn.Close() // more of the same would follow
-		s.finish(err)
+		s.finish(err) // only a typed stream picks, and it owns its connection
 		return none, err
 	}
 	if m.GetStreamEvent().GetEnd() != nil {
