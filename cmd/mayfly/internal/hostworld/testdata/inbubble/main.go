@@ -2,14 +2,17 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"testing/synctest"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly/internal/hostworld"
+	"github.com/mayfly-mcp/mayfly/scenarios"
 )
 
 func main() {
@@ -37,7 +40,20 @@ func main() {
 	fmt.Println("goexit:", hostworld.InBubble(runtime.Goexit) != nil)
 	fmt.Println("panic:", panics())
 	fmt.Println("and again:", hostworld.InBubble(func() {}))
+	scenario("first-call-spawns")
 	os.Exit(7)
+}
+
+func scenario(id string) {
+	f, err := scenarios.Named(id)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	report, err := hostworld.Run(ctx, f)
+	fmt.Println("scenario:", report.File, len(report.Outcomes), "outcomes, err", err, "failures", report.Err())
 }
 
 func panics() (caught bool) {
