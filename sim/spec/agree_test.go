@@ -15,7 +15,7 @@ import (
 // TestMain asks for more examples than rapid does by itself: one costs well under a millisecond.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	unless("rapid.checks", "2000")
+	unless("rapid.checks", "5000")
 	unless("rapid.steps", "60")
 	os.Exit(m.Run())
 }
@@ -211,7 +211,7 @@ func (d *driver) actions(drains bool) map[string]func(*rapid.T) {
 	a := map[string]func(*rapid.T){
 		"declare": d.declare, "declare again": d.declare, "release": d.release,
 		"dispatch": d.dispatch, "dispatch again": d.dispatch, "dispatch more": d.dispatch,
-		"ensure": d.ensure, "reconnect": d.reconnect, "cancel": d.cancel,
+		"ensure": d.ensure, "reconnect": d.reconnect, "reconnect again": d.reconnect, "cancel": d.cancel,
 		"done": d.done, "done again": d.done, "connected": d.connected, "connected again": d.connected,
 		"connect failed": d.connectFailed, "broken": d.broken, "exited": d.exited, "exited again": d.exited, "died by itself": d.diedByItself,
 		"wake": d.wake, "wake again": d.wake, "oversleep": d.oversleep, "pass": d.pass, "lag": d.lag,

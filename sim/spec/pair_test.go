@@ -44,7 +44,7 @@ func (p *pair) newTicket() lc.Ticket {
 // step feeds both and returns their first disagreement.
 func (p *pair) step(in lc.Input) error {
 	p.log = append(p.log, fmt.Sprintf("%d %s", p.now, sayInput(in)))
-	staleBefore := p.machine.Stats().Stale
+	staleBefore, wake := p.machine.Stats().Stale, p.machine.Deadline()
 	claimedBefore := p.machine.Claimed(in.Owner, in.Name)
 	given, swallowed := p.tamper.input(p, in)
 	var out lc.Output
@@ -56,6 +56,10 @@ func (p *pair) step(in lc.Input) error {
 	seen.Stale = p.machine.Stats().Stale > staleBefore
 	if err := p.model.Follow(spec.Time(p.now), p.specInput(in), seen); err != nil {
 		return err
+	}
+	if idled := len(out.Effects)+len(out.Events) == 0 && p.machine.Deadline() == wake; idled &&
+		in.Kind == lc.InTimeReached && wake <= p.now {
+		return fmt.Errorf("RE-9: woken at %d as wanted, but nothing happened", p.now)
 	}
 	p.releaseEnded()
 	return p.compare()

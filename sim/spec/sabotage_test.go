@@ -20,6 +20,10 @@ type sabotage struct {
 	tamper  tamper
 }
 
+// symptoms are the clauses under which a machine comes out that lives in another world than the
+// model, whatever led it there.
+const symptoms = " ST-1 ST-2 ST-3 ST-5 DI-9 RE-9 PR-2"
+
 func eachEvent(f func(*lc.Event)) func(*lc.Output) {
 	return func(o *lc.Output) {
 		for i := range o.Events {
@@ -161,7 +165,7 @@ var sabotages = []sabotage{
 	{"overhears cancels", "DI-9 CA-4 ST-2", tamper{in: swallow(lc.InCancel)}},
 	{"overhears deaths", "CL-9 OL-46 PC-7 CL-3 CL-8 PR-2 CL-2 ST-1 ST-2 CL-4", tamper{in: swallow(lc.InOwnerDied)}},
 	{"overhears releases", "CL-9 RC-4 PC-7 SH-1 DI-9 CL-2 CL-3 CL-8 PR-2 ST-1 CL-4", tamper{in: swallow(lc.InRelease)}},
-	{"sleeps through everything", "RE-1 RE-4 DI-4 CA-8 PR-2 CL-8 ST-1 ST-4 SH-1", tamper{in: swallow(lc.InTimeReached)}},
+	{"sleeps through everything", "RE-1 RE-4 RE-9 DI-4 CA-8 PR-2 CL-8 ST-1 ST-4 SH-1", tamper{in: swallow(lc.InTimeReached)}},
 	{"does not drain", "SH-1 ST-5 PR-2 CL-8", tamper{in: swallow(lc.InDrain)}},
 	{"reconnects by ensuring", "RC-6 ST-5 PR-2 DI-1 CL-8 RC-2 DI-9", tamper{in: alter(lc.InReconnect, func(_ *pair, in *lc.Input) { in.Kind = lc.InEnsure })}},
 	{"reconnects upon ensure", "RC-6 RC-2 DI-9 ST-3 ST-5", tamper{in: alter(lc.InEnsure, func(_ *pair, in *lc.Input) { in.Kind = lc.InReconnect })}},
@@ -235,14 +239,17 @@ func TestCheckerCanFail(t *testing.T) {
 	const runs = 3000
 	for _, s := range sabotages {
 		t.Run(strings.ReplaceAll(s.name, " ", "-"), func(t *testing.T) {
-			g := runTampered(s)
+			g, clauses := runTampered(s), s.clauses
+			if s.tamper.in != nil {
+				clauses += symptoms
+			}
 			for seed := range runs {
 				err := g.Example(seed).err
 				if err == nil {
 					continue
 				}
-				if !slices.Contains(strings.Fields(s.clauses), clauseOf(err)) {
-					t.Fatalf("a machine that %s was caught, but as %v; expected one of %s", s.name, err, s.clauses)
+				if !slices.Contains(strings.Fields(clauses), clauseOf(err)) {
+					t.Fatalf("a machine that %s was caught, but as %v; expected one of %s", s.name, err, clauses)
 				}
 				return
 			}

@@ -82,7 +82,7 @@ func (m *Model) idleWindow(p *peer) (from, to Time) {
 // failedWindow is when a Failed peer must age. Calls that are still in flight are not cut, so the
 // end moves behind the last of them.
 func (m *Model) failedWindow(p *peer) (from, to Time) {
-	if p.status != Failed || p.pending || m.failedPeriod() == 0 || m.draining {
+	if p.status != Failed || p.pending || m.failedPeriod() == 0 {
 		return Never, Never
 	}
 	return m.window(p.since, m.failedPeriod())
