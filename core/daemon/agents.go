@@ -1,0 +1,159 @@
+package daemon
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/mayfly-mcp/mayfly/core"
+)
+
+// maxAgents bounds the store; more are refused.
+const maxAgents = 100_000
+
+// agent is a stored agent and its incarnation as an owner of peers. The owner is born with
+// the agent, or with the daemon, and dies with it.
+type agent struct {
+	id    string
+	owner *core.Owner
+	rec   *record // guarded by agents.mu
+}
+
+// agents is what the daemon knows of all agents. Edits are serialised by editing, which is
+// held while the store is written; readers take mu alone and never wait for a disk.
+type agents struct {
+	host *core.Host
+
+	editing sync.Mutex
+	store   *store
+	closed  bool // no edits any more; guarded by editing
+
+	mu     sync.RWMutex
+	byID   map[string]*agent
+	byName map[string]*agent
+}
+
+// openAgents brings an owner to life for every stored agent and declares its MCPs. That
+// starts no process (SPEC CF-3).
+func openAgents(host *core.Host, st *store, records []*record) (*agents, error) {
+	as := &agents{host: host, store: st, byID: map[string]*agent{}, byName: map[string]*agent{}}
+	for _, r := range records {
+		owner, err := host.Owner(r.id)
+		if err != nil {
+			return nil, err
+		}
+		a := &agent{id: r.id, owner: owner, rec: r}
+		a.declare(nil)
+		as.byID[a.id], as.byName[r.name] = a, a
+	}
+	return as, nil
+}
+
+// declare makes the owner's claims those of the record: what is gone is released, what is
+// new or has another config is declared. The machine leaves the rest alone (SPEC CL-6).
+func (a *agent) declare(old *record) {
+	if old != nil {
+		for _, m := range old.spec.mcps {
+			if a.rec.mcp(m.name) == nil {
+				a.must(a.owner.Release(m.name))
+			}
+		}
+	}
+	for _, m := range a.rec.spec.mcps {
+		a.must(a.owner.Declare(m.name, m.config))
+	}
+}
+
+// must holds the rule that what was stored is also declared: names were checked, the owner
+// lives, and the host closes only after the last edit.
+func (a *agent) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("CF-3: agent %s is stored and cannot be declared: %v", a.id, err))
+	}
+}
+
+// close ends editing. An edit that is under way is finished first.
+func (as *agents) close() {
+	as.editing.Lock()
+	defer as.editing.Unlock()
+	as.closed = true
+}
+
+// begin serialises an edit (SPEC CL-11, CF-4); the caller ends it with editing.Unlock.
+func (as *agents) begin() error {
+	as.editing.Lock()
+	if as.closed {
+		as.editing.Unlock()
+		return errStopping
+	}
+	return nil
+}
+
+// find returns the agent of an id, which is checked first.
+func (as *agents) find(text string) (*agent, error) {
+	id, err := parseAgentID(text)
+	if err != nil {
+		return nil, err
+	}
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	if a := as.byID[id]; a != nil {
+		return a, nil
+	}
+	return nil, noAgent(id)
+}
+
+// lookup is find with the record of the moment.
+func (as *agents) lookup(text string) (*agent, *record, error) {
+	a, err := as.find(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	return a, a.rec, nil
+}
+
+// named returns the record of a name, or nil.
+func (as *agents) named(name string) *record {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	if a := as.byName[name]; a != nil {
+		return a.rec
+	}
+	return nil
+}
+
+// current returns an agent's record, or nil after its deletion.
+func (as *agents) current(a *agent) *record {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	if as.byID[a.id] != a {
+		return nil
+	}
+	return a.rec
+}
+
+// records lists every agent by name.
+func (as *agents) records() []*record {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	return as.sorted()
+}
+
+func (as *agents) sorted() []*record {
+	out := make([]*record, 0, len(as.byName))
+	for _, a := range as.byName { // sorted below
+		out = append(out, a.rec)
+	}
+	slices.SortFunc(out, func(a, b *record) int { return cmp.Compare(a.name, b.name) })
+	return out
+}
+
+// count returns the number of agents.
+func (as *agents) count() int {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	return len(as.byID)
+}

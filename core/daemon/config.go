@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/mayfly-mcp/mayfly/core/transport"
+)
+
+const (
+	// DefaultTCPAddr is where the protocol's clients look for a daemon on TCP.
+	DefaultTCPAddr = "127.0.0.1:6688"
+
+	// TCPOff as Config.TCPAddr opens the unix socket alone.
+	TCPOff = "off"
+)
+
+// Config is what a Daemon is opened with. Home is required; the zero value of every other
+// field has the documented meaning.
+type Config struct {
+	// Home is the directory of everything that belongs to this daemon. It is made when it
+	// does not exist. One daemon at a time may use it.
+	Home string
+	// Logger gets what an operator should know. It is never given a secret. nil discards.
+	Logger *slog.Logger
+	// Dialer starts peers. nil means real processes and real HTTP.
+	Dialer transport.Dialer
+	// Clock is the clock of peers, retries and durations. nil means real time.
+	Clock clockwork.Clock
+	// TCPAddr is a loopback address, or TCPOff. Empty means DefaultTCPAddr and, when that
+	// is taken, a port that the system chooses.
+	TCPAddr string
+	// Version is what Stats report. Empty means "devel".
+	Version string
+	// FrameTimeout bounds the transfer of one frame: a client that stops reading for that
+	// long loses its connection. 0 means wire.DefaultFrameTimeout.
+	FrameTimeout time.Duration
+}
+
+// Validate reports every problem at once. It looks at the Config alone, not at the disk.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Home == "" {
+		errs = append(errs, errors.New("no home directory is given; choose one that this daemon alone uses"))
+	}
+	if err := checkTCPAddr(c.TCPAddr); err != nil {
+		errs = append(errs, err)
+	}
+	if c.FrameTimeout < 0 {
+		errs = append(errs, fmt.Errorf("FrameTimeout is %v; use 0 for the default or more", c.FrameTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+// complete fills the defaults in.
+func (c Config) complete() (Config, error) {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = clockwork.NewRealClock()
+	}
+	if c.Dialer == nil {
+		c.Dialer = realDialer(c.Version)
+	}
+	if c.Version == "" {
+		c.Version = "devel"
+	}
+	return c, c.Validate()
+}
+
+// checkTCPAddr refuses what strangers could reach: the protocol has no authentication.
+func checkTCPAddr(addr string) error {
+	if addr == "" || addr == TCPOff {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("TCP address %q: %w; give host:port, such as %s, or %q", addr, err, DefaultTCPAddr, TCPOff)
+	}
+	if host == "localhost" {
+		return nil
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil || !ip.IsLoopback() {
+		return fmt.Errorf("TCP address %q is not a loopback address; the protocol has no authentication, "+
+			"so use 127.0.0.1:PORT, or %q", addr, TCPOff)
+	}
+	return nil
+}

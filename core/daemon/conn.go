@@ -1,0 +1,201 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mayfly-mcp/mayfly/core/wire"
+	"github.com/mayfly-mcp/mayfly/core/wire/pb"
+)
+
+const (
+	// maxConns bounds the connections; a further one is told so and closed.
+	maxConns = 4096
+	// maxOutstanding bounds the requests under way on one connection; a further one is
+	// refused.
+	maxOutstanding = 64
+	// writeQueue bounds the answers that wait for a client to read. A full queue makes this
+	// connection's own requests wait, until the write deadline ends the connection.
+	writeQueue = 256
+)
+
+var errClientGone = errors.New("the client is gone")
+
+// client is one connection. Its requests run at once, their answers leave one by one.
+type client struct {
+	d        *Daemon
+	conn     *wire.Conn
+	ctx      context.Context // ends with the connection
+	cancel   context.CancelCauseFunc
+	out      chan *pb.ServerMessage
+	slots    chan struct{} // one token for each request under way
+	requests sync.WaitGroup
+}
+
+// serve answers a connection until either side ends it, and returns when all of its
+// goroutines have ended. A client that goes takes its requests with it; a daemon that stops
+// reads no more requests and sends what is still to be answered.
+func (d *Daemon) serve(nc net.Conn) {
+	c := &client{
+		d: d, conn: wire.NewConn(nc, wire.Config{FrameTimeout: d.cfg.FrameTimeout}),
+		out: make(chan *pb.ServerMessage, writeQueue), slots: make(chan struct{}, maxOutstanding),
+	}
+	c.ctx, c.cancel = context.WithCancelCause(d.base)
+	defer c.cancel(nil)
+	var writer sync.WaitGroup
+	writer.Go(c.write)
+	err := c.read()
+	if d.quiet.Err() == nil {
+		c.cancel(errClientGone)
+		_ = c.conn.Close() // wakes a writer whose client does not read
+	}
+	c.requests.Wait()
+	close(c.out)
+	writer.Wait()
+	_ = c.conn.Close() // a client that is gone needs no farewell
+	if err != nil {
+		d.log.Warn("a connection was closed", "reason", err.Error())
+	}
+}
+
+// read hands every request to a goroutine of its own. The end of the client's half is the
+// end of the client: nobody is left to answer to.
+func (c *client) read() error {
+	for {
+		req, err := c.conn.ReadRequest(c.d.quiet)
+		switch {
+		case err == nil:
+		case err == io.EOF, errors.Is(err, net.ErrClosed), c.d.quiet.Err() != nil:
+			return nil
+		default:
+			return err // undecodable, oversize or cut: the bytes that follow mean nothing
+		}
+		select {
+		case c.slots <- struct{}{}:
+			c.requests.Go(func() {
+				defer func() { <-c.slots }()
+				c.answer(req)
+			})
+		default:
+			c.send(wire.Refusal(codeBusy, "too many requests are outstanding on this connection; wait for an answer"))
+		}
+	}
+}
+
+// write sends the answers. The first one that cannot be sent ends the connection.
+func (c *client) write() {
+	for m := range c.out {
+		if err := c.transmit(m); err != nil {
+			c.cancel(errClientGone)
+			_ = c.conn.Close()
+			return
+		}
+	}
+}
+
+// transmit replaces an answer that is too long for a frame by an error that says so.
+func (c *client) transmit(m *pb.ServerMessage) error {
+	err := c.conn.WriteAnswer(c.ctx, m)
+	if long, ok := errors.AsType[*wire.SizeError](err); ok {
+		return c.conn.WriteAnswer(c.ctx, wire.Refusal(codeFailed, wire.Variant(m)+" cannot be sent: "+long.Error()))
+	}
+	return err
+}
+
+// send queues an answer. It waits for a client that reads slowly and gives up when the
+// connection ends.
+func (c *client) send(m *pb.ServerMessage) {
+	select {
+	case c.out <- m:
+	case <-c.ctx.Done():
+	}
+}
+
+func (c *client) event(m proto.Message) { c.send(wire.Answer(m)) }
+
+// answer performs one request and sends what it answers.
+func (c *client) answer(req *pb.ClientMessage) {
+	if c.d.stopping() {
+		c.refuse(errStopping)
+		return
+	}
+	var m proto.Message
+	var err error
+	switch body := wire.Body(req).(type) {
+	case *pb.StreamMsg:
+		err = c.stream(body)
+	case *pb.SubscribeMcpEventsMsg:
+		err = c.mcpEvents()
+	case *pb.SubscribeEvents:
+		err = c.agentEvents()
+	default:
+		m, err = c.d.perform(c.ctx, req)
+	}
+	switch {
+	case err != nil:
+		c.refuse(err)
+	case m != nil:
+		c.event(m)
+	}
+}
+
+func (c *client) refuse(err error) { c.send(wire.Refusal(codeOf(err), err.Error())) }
+
+// mcpEvents tells every transition until the connection ends. A client that lagged so far
+// that events were lost is told and must subscribe again: the protocol has no snapshot that
+// could stand for them (SPEC EV-3).
+func (c *client) mcpEvents() error {
+	sub, err := c.d.host.Watch()
+	if err != nil {
+		return errStopping
+	}
+	defer sub.Close()
+	for {
+		n, err := sub.Next(c.ctx)
+		if err != nil {
+			return nil // the connection or the daemon ended
+		}
+		if n.Gap {
+			return errEventsLost
+		}
+		e := n.Event
+		c.event(&pb.McpEventMsg{
+			Kind: kindOfEvent(e.State), Name: e.Name, Tools: e.Tools, Error: e.Error,
+			Timestamp: timestamp(e.At), Agent: e.Agent,
+		})
+	}
+}
+
+var errEventsLost = &refusal{code: codeBusy, msg: "events were lost; subscribe again"}
+
+// agentEvents tells what runs do, like mcpEvents.
+func (c *client) agentEvents() error {
+	b := c.d.feed.subscribe()
+	defer c.d.feed.unsubscribe(b)
+	for {
+		select {
+		case e, ok := <-b.events:
+			if !ok {
+				return errEventsLost
+			}
+			c.event(e)
+		case <-c.d.quiet.Done():
+			return nil
+		case <-c.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// refuseConn turns away a connection over the bound.
+func (d *Daemon) refuseConn(nc net.Conn) {
+	conn := wire.NewConn(nc, wire.Config{FrameTimeout: d.cfg.FrameTimeout})
+	defer conn.Close()
+	d.log.Warn("a connection was refused", "reason", "too many connections", "bound", maxConns)
+	_ = conn.WriteAnswer(d.base, wire.Refusal(codeBusy, "too many connections; close some")) // it goes either way
+}

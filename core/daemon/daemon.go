@@ -1,0 +1,275 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core"
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
+
+const (
+	// modelsTimeout bounds the one question that the daemon asks at its start.
+	modelsTimeout = 30 * time.Second
+	// closeSlack is what a stop may take beyond the drain and the stop ladder.
+	closeSlack = 5 * time.Second
+	// flushTimeout is what clients get to take their last answers after the peers ended.
+	flushTimeout = time.Second
+)
+
+// Daemon is a running daemon. Open one with [Open].
+type Daemon struct {
+	cfg      Config
+	log      *slog.Logger
+	home     home
+	lock     *os.File
+	settings *settings
+	times    *lifecycle.Config
+	host     *core.Host
+	agents   *agents
+	sessions sessions
+	feed     feed
+	llm      *modelClient
+	ends     *endpoints
+	began    time.Time
+	model    atomic.Pointer[string] // the first one that the endpoint advertised
+
+	// A stop has three moments, each a context that ends.
+	drain context.Context // the stop begins: no new work, no further question to a model
+	stop  context.CancelCauseFunc
+	quiet context.Context // the peers are gone: what is answered now is the last
+	hush  context.CancelCauseFunc
+	base  context.Context // patience has ended: everything is cut
+	end   context.CancelCauseFunc
+
+	work    sync.WaitGroup // acceptors, connections and the daemon's own goroutines
+	connsMu sync.Mutex
+	conns   int
+	idle    chan struct{} // closed when a stop has begun and the last connection ended
+
+	closing sync.Once
+	closed  chan struct{}
+	err     error // of the close
+}
+
+// Open makes everything ready and returns while nobody is served yet: the home is locked,
+// the store is read, every stored agent has declared its MCPs, and both endpoints are bound,
+// so that clients may connect from here on and are answered when Run runs. It starts no
+// peer.
+func Open(cfg Config) (*Daemon, error) { return open(context.Background(), cfg, realFiles()) }
+
+func open(ctx context.Context, cfg Config, fsys files) (_ *Daemon, err error) {
+	if cfg, err = cfg.complete(); err != nil {
+		return nil, err
+	}
+	d := &Daemon{cfg: cfg, log: cfg.Logger, home: layout(cfg.Home), began: cfg.Clock.Now(),
+		sessions: sessions{byHandle: map[string]*session{}}, closed: make(chan struct{}), idle: make(chan struct{})}
+	if err := d.home.prepare(); err != nil {
+		return nil, err
+	}
+	if d.lock, err = d.home.acquire(); err != nil {
+		return nil, err
+	}
+	d.base, d.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	d.quiet, d.hush = context.WithCancelCause(d.base)
+	d.drain, d.stop = context.WithCancelCause(d.quiet)
+	if err := d.load(ctx, fsys); err != nil {
+		d.abort()
+		return nil, err
+	}
+	return d, nil
+}
+
+// load reads the home and opens what serves it.
+func (d *Daemon) load(ctx context.Context, fsys files) (err error) {
+	if d.settings, err = loadSettings(d.home.settings); err != nil {
+		return err
+	}
+	d.times = d.settings.lifecycle()
+	st, records, err := openStore(d.home.store, fsys)
+	if err != nil {
+		return err
+	}
+	d.host, err = core.Open(core.Config{Dialer: d.cfg.Dialer, Clock: d.cfg.Clock, Lifecycle: d.times, MaxSpawns: d.settings.MCP.MaxSpawns})
+	if err != nil {
+		return err
+	}
+	if d.agents, err = openAgents(d.host, st, records); err != nil {
+		return err
+	}
+	d.llm = newModelClient(d.settings, d.cfg.Clock)
+	d.ends, err = listen(ctx, d.home, d.cfg.TCPAddr)
+	return err
+}
+
+// abort undoes an Open that failed. Nothing runs yet, so nothing takes time.
+func (d *Daemon) abort() {
+	d.end(errStopping)
+	if d.host != nil {
+		_ = d.host.Close(context.Background()) // no peer was ever started
+	}
+	_ = d.lock.Close()
+}
+
+// Socket is the path of the unix socket.
+func (d *Daemon) Socket() string { return d.home.socket }
+
+// TCPAddr is the TCP address that was bound, or TCPOff.
+func (d *Daemon) TCPAddr() string { return d.ends.tcpAddr() }
+
+// Run serves until ctx ends or Close is called, stops in an orderly way and returns when
+// nothing is left. It is called once. The error is that of Close.
+func (d *Daemon) Run(ctx context.Context) error {
+	d.launch()
+	select {
+	case <-ctx.Done():
+	case <-d.drain.Done():
+	}
+	return d.Close(context.Background())
+}
+
+// launch starts the daemon's goroutines, unless a stop came first: it then must not, since
+// the stop waits for those that there are.
+func (d *Daemon) launch() {
+	d.connsMu.Lock()
+	defer d.connsMu.Unlock()
+	if d.stopping() {
+		return
+	}
+	d.announce()
+	d.work.Go(d.askModels)
+	d.work.Go(d.logPeers)
+	d.work.Go(func() { d.accept(d.ends.unix) })
+	if d.ends.tcp != nil {
+		d.work.Go(func() { d.accept(d.ends.tcp) })
+	}
+}
+
+// Close stops the daemon: nobody new is served, calls in flight get their grace, every peer
+// goes through its stop ladder, all within a bound (SPEC SH-1). It returns when nothing of
+// the daemon is left; an error says what is. When ctx ends first the peers are given up,
+// which leaves processes behind. A second Close waits for the first.
+func (d *Daemon) Close(ctx context.Context) error {
+	d.closing.Do(func() {
+		d.err = d.shutDown(ctx)
+		close(d.closed)
+	})
+	<-d.closed
+	return d.err
+}
+
+func (d *Daemon) shutDown(ctx context.Context) error {
+	d.log.Info("daemon stopping")
+	d.stop(errStopping)
+	d.ends.close()
+	d.agents.close()
+	bound := d.times.DrainGrace + d.times.CloseGrace + d.times.TerminateGrace + d.times.KillGrace + closeSlack
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	err := d.host.Close(ctx)
+	d.hush(errStopping)
+	d.flush()
+	d.work.Wait()
+	d.llm.close()
+	err = errors.Join(err, d.lock.Close())
+	d.log.Info("daemon stopped")
+	return err
+}
+
+// flush gives clients a moment to take their last answers, and cuts what is left then.
+func (d *Daemon) flush() {
+	d.connsMu.Lock() // whoever launches has finished, or sees that a stop has begun
+	conns := d.conns
+	d.connsMu.Unlock()
+	patience, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	if conns > 0 {
+		select {
+		case <-d.idle:
+		case <-patience.Done():
+		}
+	}
+	d.end(errStopping)
+}
+
+// stopping reports whether a stop has begun.
+func (d *Daemon) stopping() bool { return d.drain.Err() != nil }
+
+// accept serves every connection of a listener until it is closed.
+func (d *Daemon) accept(ln net.Listener) {
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			if d.stopping() || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			d.log.Error("cannot accept a connection", "reason", err.Error())
+			select { // descriptors may have run out: try again, but do not spin
+			case <-d.cfg.Clock.After(acceptPause):
+			case <-d.drain.Done():
+			}
+			continue
+		}
+		d.work.Go(func() { d.admit(nc) })
+	}
+}
+
+// acceptPause is the wait after a failed accept.
+const acceptPause = 100 * time.Millisecond
+
+// admit counts a connection and serves it within the bound.
+func (d *Daemon) admit(nc net.Conn) {
+	d.connsMu.Lock()
+	full := d.conns >= maxConns
+	if !full {
+		d.conns++
+	}
+	d.connsMu.Unlock()
+	if full {
+		d.refuseConn(nc)
+		return
+	}
+	d.serve(nc)
+	d.connsMu.Lock()
+	defer d.connsMu.Unlock()
+	if d.conns--; d.conns == 0 && d.quiet.Err() != nil {
+		select {
+		case <-d.idle:
+		default:
+			close(d.idle)
+		}
+	}
+}
+
+// askModels asks the endpoint what it serves. It is a courtesy: a failure only warns.
+func (d *Daemon) askModels() {
+	if d.settings.LLM.BaseURL == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(d.drain, modelsTimeout)
+	defer cancel()
+	ids, err := d.llm.models(ctx)
+	switch {
+	case d.stopping():
+	case err != nil:
+		d.log.Warn("the LLM endpoint does not list its models", "reason", err.Error())
+	case len(ids) > 0:
+		d.model.Store(&ids[0])
+		d.log.Info("the LLM endpoint answers", "models", len(ids))
+	}
+}
+
+// activeModel is the first model that the endpoint advertised: this daemon has no default
+// agent whose model it could name.
+func (d *Daemon) activeModel() string {
+	if m := d.model.Load(); m != nil {
+		return *m
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package daemon
+
+import (
+	"fmt"
+
+	"github.com/mayfly-mcp/mayfly/core"
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/core/wire/pb"
+)
+
+// agentInfo describes an agent to the client that asked for it by name or by id; masked is
+// for listings (SPEC SE-3).
+func agentInfo(r *record, masked bool) *pb.AgentInfo {
+	info := &pb.AgentInfo{
+		Id: r.id, Name: r.name, Description: r.spec.description, Config: r.full(masked),
+		Model: r.spec.model, MaxIterations: r.spec.maxIterations, Thinking: r.spec.thinking,
+		Skills: r.spec.skills, CompactToolMaxLen: r.spec.compactMaxLen,
+	}
+	for _, m := range r.spec.mcps {
+		info.Mcps = append(info.Mcps, m.name)
+	}
+	return info
+}
+
+// rows lists an agent's declarations with their standing, both of the same moment (SPEC
+// ST-7). It returns nil after the agent's deletion.
+func (as *agents) rows(a *agent) []*pb.McpInfo {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	if as.byID[a.id] != a {
+		return nil
+	}
+	standing := map[string]core.Status{}
+	for _, s := range a.owner.List() {
+		standing[s.Name] = s
+	}
+	var out []*pb.McpInfo
+	for i := range a.rec.spec.mcps {
+		m := &a.rec.spec.mcps[i]
+		out = append(out, mcpInfo(a.rec.name, m, standing[m.name]))
+	}
+	return out
+}
+
+// row is one line of rows, or nil. A standing that an attempt ended with is preferred to
+// that of now, as long as the declaration is still the one that was tried (SPEC RC-2).
+func (as *agents) row(a *agent, name string, tried *mcpSpec, ended core.Status) *pb.McpInfo {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	if as.byID[a.id] != a {
+		return nil
+	}
+	m := a.rec.mcp(name)
+	switch {
+	case m == nil:
+		return nil
+	case tried != nil && sameMcp(m, tried) && ended.State != lifecycle.NoState:
+		return mcpInfo(a.rec.name, m, ended)
+	}
+	for _, s := range a.owner.List() {
+		if s.Name == name {
+			return mcpInfo(a.rec.name, m, s)
+		}
+	}
+	return nil
+}
+
+// mcpInfo is one row of a listing. Secrets are masked (SPEC SE-3).
+func mcpInfo(source string, m *mcpSpec, s core.Status) *pb.McpInfo {
+	info := &pb.McpInfo{
+		Name: m.name, Command: m.config.Command, Args: m.config.Args, Url: m.config.URL,
+		Source: source, AutoRestart: m.autoRestart, SourceKind: pb.SourceKind_SOURCE_KIND_LOCAL,
+		Status: statusOf(s.State), Error: s.Error, ToolCount: uint32(len(s.Tools)),
+	}
+	if len(m.config.Env) > 0 {
+		info.Env = map[string]string{}
+		for k := range m.config.Env { // into a map: the order is lost either way
+			info.Env[k] = mask
+		}
+	}
+	if m.config.Auth != "" {
+		info.Auth = mask
+	}
+	return info
+}
+
+func statusOf(s lifecycle.State) pb.McpStatus {
+	switch s {
+	case lifecycle.NoState:
+		return pb.McpStatus_MCP_STATUS_UNKNOWN
+	case lifecycle.Disconnected:
+		return pb.McpStatus_MCP_STATUS_DISCONNECTED
+	case lifecycle.Connecting:
+		return pb.McpStatus_MCP_STATUS_CONNECTING
+	case lifecycle.Connected:
+		return pb.McpStatus_MCP_STATUS_CONNECTED
+	case lifecycle.Failed:
+		return pb.McpStatus_MCP_STATUS_FAILED
+	}
+	panic(fmt.Sprintf("ST-1: unknown state %d", s))
+}
+
+func kindOfEvent(s lifecycle.State) pb.McpEventKind {
+	switch s {
+	case lifecycle.Disconnected:
+		return pb.McpEventKind_MCP_EVENT_KIND_DISCONNECTED
+	case lifecycle.Connecting:
+		return pb.McpEventKind_MCP_EVENT_KIND_CONNECTING
+	case lifecycle.Connected:
+		return pb.McpEventKind_MCP_EVENT_KIND_CONNECTED
+	case lifecycle.Failed:
+		return pb.McpEventKind_MCP_EVENT_KIND_FAILED
+	case lifecycle.NoState:
+	}
+	panic(fmt.Sprintf("EV-1: an event of state %d", s))
+}

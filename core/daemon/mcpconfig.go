@@ -1,0 +1,130 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mayfly-mcp/mayfly/core/transport"
+)
+
+// mask stands for a secret in listings. Written back, it means: keep what is stored.
+const mask = "***"
+
+// mcpSpec is one McpServerConfig, read.
+type mcpSpec struct {
+	name        string
+	config      transport.Config
+	autoRestart bool // stored and shown, never acted upon
+}
+
+// readMcp reads one McpServerConfig.
+func readMcp(r reader) mcpSpec {
+	return mcpSpec{
+		name: r.str("name"),
+		config: transport.Config{
+			Command: r.str("command"),
+			Args:    r.strs("args"),
+			Env:     r.strMap("env"),
+			URL:     r.optional("url"),
+			Auth:    r.optional("auth"),
+		},
+		autoRestart: r.boolean("auto_restart", true),
+	}
+}
+
+var errNoMcpName = errors.New("MCP config must have a name")
+
+// parseMcp reads the config of an UpsertMcp.
+func parseMcp(text string) (object, mcpSpec, error) {
+	if len(text) > maxAgentConfig {
+		return nil, mcpSpec{}, fmt.Errorf("invalid McpServerConfig JSON: it has %d bytes and may have %d", len(text), maxAgentConfig)
+	}
+	obj, err := parseObject(text)
+	if err != nil {
+		return nil, mcpSpec{}, fmt.Errorf("invalid McpServerConfig JSON: %w", err)
+	}
+	r := reader{obj: obj, bad: &[]string{}}
+	spec := readMcp(r)
+	if err := r.problem(); err != nil {
+		return nil, mcpSpec{}, fmt.Errorf("invalid McpServerConfig JSON: %w", err)
+	}
+	if spec.name == "" {
+		return nil, mcpSpec{}, errNoMcpName
+	}
+	return obj, spec, nil
+}
+
+// maskMcps returns a config whose MCPs show no env value and no auth.
+func maskMcps(config object) object {
+	list, ok := config["mcps"].([]any)
+	if !ok {
+		return config
+	}
+	masked := make([]any, len(list))
+	for i, v := range list {
+		masked[i] = maskMcp(v.(object))
+	}
+	out := maps.Clone(config)
+	out["mcps"] = masked
+	return out
+}
+
+func maskMcp(obj object) object {
+	out := maps.Clone(obj)
+	if env, ok := obj["env"].(object); ok {
+		hidden := object{}
+		for k := range env { // into a map: the order is lost either way
+			hidden[k] = mask
+		}
+		out["env"] = hidden
+	}
+	if auth, ok := obj["auth"].(string); ok && auth != "" {
+		out["auth"] = mask
+	}
+	return out
+}
+
+// unmaskMcp puts the stored secrets back where a client wrote the mask that a listing had
+// shown it. old is what is stored under the name, nil for nothing.
+func unmaskMcp(obj object, old *mcpSpec, path string) (object, error) {
+	if old == nil {
+		old = &mcpSpec{}
+	}
+	out := maps.Clone(obj)
+	if obj["auth"] == mask {
+		if old.config.Auth == "" {
+			return nil, maskError(path + "auth")
+		}
+		out["auth"] = old.config.Auth
+	}
+	env, ok := obj["env"].(object)
+	if !ok {
+		return out, nil
+	}
+	env = maps.Clone(env)
+	for _, k := range slices.Sorted(maps.Keys(env)) {
+		if env[k] != mask {
+			continue
+		}
+		v, stored := old.config.Env[k]
+		if !stored {
+			return nil, maskError(path + "env." + k)
+		}
+		env[k] = v
+	}
+	out["env"] = env
+	return out, nil
+}
+
+func maskError(key string) error {
+	return fmt.Errorf("key %s holds the mask %q of a listing and nothing is stored for it; give the value", key, mask)
+}
+
+// sameMcp reports whether two specs declare the same.
+func sameMcp(a, b *mcpSpec) bool {
+	return a.name == b.name && a.autoRestart == b.autoRestart && a.config.Command == b.config.Command &&
+		slices.Equal(a.config.Args, b.config.Args) && maps.Equal(a.config.Env, b.config.Env) &&
+		a.config.URL == b.config.URL && a.config.Auth == b.config.Auth
+}

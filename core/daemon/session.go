@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"context"
+	"sync"
+)
+
+const (
+	// maxSessions bounds the sessions in memory; more are refused until some are killed.
+	maxSessions = 10_000
+	// maxHistory bounds one session's conversation, in bytes; a run that would exceed it
+	// is refused.
+	maxHistory = 8 << 20
+)
+
+// session is one conversation. Its handle was chosen by a client.
+type session struct {
+	id    uint64
+	agent *agent
+	turn  chan struct{} // holds a token while a run has the session
+
+	// history is used by the run that has the session.
+	history []message
+
+	mu     sync.Mutex
+	cancel context.CancelCauseFunc // of the run that can be cancelled, or nil
+}
+
+// sessions are all live ones, by handle.
+type sessions struct {
+	mu       sync.Mutex
+	byHandle map[string]*session
+	last     uint64
+}
+
+// create opens a session that must not exist yet.
+func (ss *sessions) create(handle string, a *agent) error {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.byHandle[handle] != nil {
+		return refuse(codeFailed, "session '%s' already exists", clip(handle, maxQuoted))
+	}
+	_, err := ss.open(handle, a)
+	return err
+}
+
+// resume finds a session, which keeps its agent, or opens one for the agent that find
+// returns.
+func (ss *sessions) resume(handle string, find func() (*agent, error)) (*session, error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if s := ss.byHandle[handle]; s != nil {
+		return s, nil
+	}
+	a, err := find()
+	if err != nil {
+		return nil, err
+	}
+	return ss.open(handle, a)
+}
+
+// ephemeral returns a session that nobody can find.
+func (ss *sessions) ephemeral(a *agent) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.fresh(a)
+}
+
+func (ss *sessions) open(handle string, a *agent) (*session, error) {
+	switch {
+	case len(ss.byHandle) >= maxSessions:
+		return nil, refuse(codeBusy, "this daemon keeps %d sessions at most; kill some first", maxSessions)
+	case len(handle) > maxHandle:
+		return nil, refuse(codeFailed, "session_handle has %d bytes and may have %d", len(handle), maxHandle)
+	}
+	s := ss.fresh(a)
+	ss.byHandle[handle] = s
+	return s, nil
+}
+
+// maxHandle bounds a session handle, in bytes.
+const maxHandle = 4 << 10
+
+func (ss *sessions) fresh(a *agent) *session {
+	ss.last++
+	return &session{id: ss.last, agent: a, turn: make(chan struct{}, 1)}
+}
+
+// kill forgets a session. A run that is in it goes on.
+func (ss *sessions) kill(handle string) error {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.byHandle[handle] == nil {
+		return refuse(codeNotFound, "conversation not found for handle='%s'", clip(handle, maxQuoted))
+	}
+	delete(ss.byHandle, handle)
+	return nil
+}
+
+// cancel ends the streamed run that a session is in, at its next await.
+func (ss *sessions) cancel(handle string) error {
+	ss.mu.Lock()
+	s := ss.byHandle[handle]
+	ss.mu.Unlock()
+	if s == nil {
+		return refuse(codeFailed, "session not found for handle='%s'", clip(handle, maxQuoted))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel == nil {
+		return refuse(codeFailed, "no cancellable operation for session %d", s.id)
+	}
+	s.cancel(errRunCancelled)
+	return nil
+}
+
+func (ss *sessions) count() int {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return len(ss.byHandle)
+}
+
+// enter waits for the session: its runs are one after the other.
+func (s *session) enter(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *session) leave() { <-s.turn }
+
+// cancellable says what cancels the run of the moment; nil says that nothing does.
+func (s *session) cancellable(cancel context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel = cancel
+}
