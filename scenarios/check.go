@@ -17,6 +17,9 @@ func (f *File) check() error {
 	}
 	var errs errorList
 	for i, l := range f.Lines {
+		if errs.full {
+			break
+		}
 		if l.Command == nil {
 			continue
 		}
@@ -24,7 +27,7 @@ func (f *File) check() error {
 			errs.add(f.Name, i+1, err)
 		}
 	}
-	return errs.join(f.Name)
+	return errs.join()
 }
 
 // checker is what the script has named so far.

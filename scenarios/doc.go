@@ -156,8 +156,8 @@
 //
 // # Promises and non-promises
 //
-// [Parse] never panics, reads any input in time linear in its size, and names file and
-// line of each error. [Format] is canonical: formatting what was parsed and parsing it
+// [Parse] never panics, takes bounded time on any input, and names file and line of each
+// error. [Format] is canonical: formatting what was parsed and parsing it
 // again gives the same File and the same bytes. [Run] calls a World from one goroutine.
 // Nothing here keeps time, starts goroutines or knows what a daemon is. A scenario shows
 // that something happens in one order of events; it proves nothing about other orders,

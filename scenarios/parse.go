@@ -32,13 +32,16 @@ func Parse(name string, src []byte) (*File, error) {
 	}
 	var errs errorList
 	for i, text := range script {
+		if errs.full {
+			break
+		}
 		command, comment, err := parseLine(text)
 		if err != nil {
 			errs.add(f.Name, i+1, err)
 		}
 		f.Lines = append(f.Lines, Line{Command: command, Comment: comment})
 	}
-	if err := errs.join(f.Name); err != nil {
+	if err := errs.join(); err != nil {
 		return nil, err
 	}
 	if err := f.check(); err != nil {
@@ -86,23 +89,22 @@ func firstUnreadable(src []byte) int {
 // errorList collects the errors of one file up to the bound.
 type errorList struct {
 	errs []error
-	more int
+	full bool
 }
 
+// add records an error. At the bound it records that there are more, and is full.
 func (l *errorList) add(file string, line int, err error) {
-	if len(l.errs) == MaxErrors {
-		l.more++
+	switch {
+	case l.full:
 		return
+	case len(l.errs) == MaxErrors:
+		l.full = true
+		err = errors.New("too many errors: mend those above first")
 	}
 	l.errs = append(l.errs, &Error{file, line, err.Error()})
 }
 
-func (l *errorList) join(file string) error {
-	if l.more > 0 {
-		return errors.Join(append(l.errs, fmt.Errorf("%s: and %d more", file, l.more))...)
-	}
-	return errors.Join(l.errs...)
-}
+func (l *errorList) join() error { return errors.Join(l.errs...) }
 
 // verb is one row of the language.
 type verb struct {

@@ -68,6 +68,7 @@ func TestBounds(t *testing.T) {
 		}
 		return b.String()
 	}
+	size := func(n int) string { return repeat(n/1000, "#%0998d\n") + strings.Repeat("\n", n%1000) }
 	name := func(n int) string { return "agent " + strings.Repeat("x", n) + "\n" }
 	tools := func(n int) string { return "server S tools=t" + repeat(n-1, ",t%d") + "\n" }
 	env := func(n int) string { return "server S\nagent a\ndeclare a m S" + repeat(n, " env=K%d:v") + "\n" }
@@ -79,7 +80,7 @@ func TestBounds(t *testing.T) {
 		source  func(int) string
 		message string
 	}{
-		{"size", MaxSize, func(n int) string { return repeat(n/64, "#%063d") + strings.Repeat("\n", n%64) }, "bytes"},
+		{"size", MaxSize, size, "the file has"},
 		{"lines", MaxLines, func(n int) string { return strings.Repeat("#\n", n) }, "lines"},
 		{"line length", MaxLineLen, func(n int) string { return "#" + strings.Repeat("x", n-1) + "\n" }, "the line has"},
 		{"name", MaxName, name, "longer than"},
@@ -93,7 +94,7 @@ func TestBounds(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.bound, func(t *testing.T) {
-			if _, err := Parse("f", []byte(test.source(test.n))); err != nil && test.bound != "size" {
+			if _, err := Parse("f", []byte(test.source(test.n))); err != nil {
 				t.Errorf("exactly at the bound: %v", err)
 			}
 			_, err := Parse("f", []byte(test.source(test.n+1)))
@@ -104,12 +105,29 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestManyErrors finds that the number of reported errors is bounded and the rest counted.
+// TestUnreadable refuses bytes that an editor would not show, at their line.
+func TestUnreadable(t *testing.T) {
+	for _, bad := range []string{"\x00", "\xff", "\x1b[1m", "\rx", "\u0085", "\xe2\x82"} {
+		_, err := Parse("f", []byte("# x\n\nagent a "+bad+"\nagent b\n"))
+		if err == nil || !strings.HasPrefix(err.Error(), "f:3: there is a byte that is not readable text") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// TestManyErrors finds that reading stops at the bound of reported errors, and says so,
+// whether the lines cannot be read or make no sense.
 func TestManyErrors(t *testing.T) {
-	_, err := Parse("f", []byte(strings.Repeat("nonsense\n", 500)))
-	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != MaxErrors+1 || lines[MaxErrors] != fmt.Sprintf("f: and %d more", 500-MaxErrors) {
-		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	for _, line := range []string{"nonsense\n", "await c1\n"} {
+		_, err := Parse("f", []byte(strings.Repeat(line, MaxErrors)))
+		if got := strings.Count(err.Error(), "\n") + 1; got != MaxErrors {
+			t.Errorf("%d errors in %d lines", got, MaxErrors)
+		}
+		_, err = Parse("f", []byte(strings.Repeat(line, 500)))
+		lines := strings.Split(err.Error(), "\n")
+		if len(lines) != MaxErrors+1 || lines[MaxErrors] != "f:21: too many errors: mend those above first" {
+			t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+		}
 	}
 }
 

@@ -64,5 +64,5 @@ func Update(f *File, r *Report) error {
 		e.Want = value
 		f.Lines[i].Command = e
 	}
-	return errs.join(f.Name)
+	return errs.join()
 }

@@ -157,10 +157,11 @@ func (p *toyPeer) connect() {
 	})
 }
 
-// whenGone goes on when no process of the peer is left.
+// whenGone goes on when no process of the config is left, not even one of an earlier
+// declaration of it.
 func (p *toyPeer) whenGone(goOn func()) {
 	for _, x := range p.toy.procs {
-		if x.peer == p && x.alive {
+		if x.alive && x.peer.target.key() == p.target.key() {
 			x.onExit = append(x.onExit, func() { p.whenGone(goOn) })
 			return
 		}
