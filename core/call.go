@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
@@ -35,13 +36,17 @@ func (o *Owner) Dispatch(ctx context.Context) ([]Listing, error) {
 		waits[i] = o.open(id, lifecycle.Dispatch)
 	}
 	h.mu.Unlock()
+	var wg sync.WaitGroup
 	for i, w := range waits {
-		out[i].Tools, out[i].Err = h.list(ctx, w)
+		wg.Go(func() { out[i].Tools, out[i].Err = h.list(ctx, w) })
 	}
+	wg.Wait()
 	return out, ctx.Err()
 }
 
-// list waits for a peer and reads the tools of the incarnation that admitted the ticket.
+// list waits for a peer and reads the tools of the incarnation that admitted the ticket. The
+// tickets of one listing end each by itself: one that waited for a slow sibling while it was
+// admitted would outlive the bound of a call and fail a healthy peer.
 func (h *Host) list(ctx context.Context, w *waiter) ([]transport.Tool, error) {
 	r := h.wait(ctx, w)
 	if r.Kind != lifecycle.ReplyReady {
@@ -65,22 +70,22 @@ func (o *Owner) Call(ctx context.Context, tool string, args json.RawMessage) (*t
 		return nil, err
 	}
 	candidates, first := o.candidates(tool)
-	waits := make([]*waiter, 0, len(candidates))
-	for _, id := range candidates[:first] {
-		waits = append(waits, o.open(id, lifecycle.Dispatch))
-	}
+	woken := o.wake(candidates, first)
 	h.mu.Unlock()
+	defer h.dropAll(woken)
 
 	var failed error
-	for i := range candidates {
-		if i >= len(waits) {
+	for i, id := range candidates {
+		var w *waiter
+		if i == 0 {
+			w = woken[0]
+		} else {
 			h.mu.Lock()
-			waits = append(waits, o.open(candidates[i], lifecycle.Dispatch))
+			w = o.open(id, lifecycle.Dispatch)
 			h.mu.Unlock()
 		}
-		res, err, ok := h.try(ctx, waits[i], tool, args)
+		res, err, ok := h.try(ctx, w, tool, args)
 		if ok {
-			h.dropAll(waits[i+1:])
 			return res, err
 		}
 		if failed == nil {
@@ -91,6 +96,22 @@ func (o *Owner) Call(ctx context.Context, tool string, args json.RawMessage) (*t
 		failed = refusal(lifecycle.ReasonNoClaim, "tool not available: "+tool)
 	}
 	return nil, failed
+}
+
+// wake asks for the first n candidates at once. All but the first are brought up without a
+// use: they are not admitted before their turn, or the bound of a call would run while their
+// elder siblings are still connecting, and would fail them for a call that was never made.
+// Called with mu held.
+func (o *Owner) wake(candidates []lifecycle.NameID, n int) []*waiter {
+	waits := make([]*waiter, n)
+	for i := range waits {
+		in := lifecycle.Ensure
+		if i == 0 {
+			in = lifecycle.Dispatch
+		}
+		waits[i] = o.open(candidates[i], in)
+	}
+	return waits
 }
 
 // candidates returns the claims to try: those whose remembered catalogue names the tool,
@@ -138,15 +159,13 @@ func (h *Host) try(ctx context.Context, w *waiter, tool string, args json.RawMes
 // dropAll cancels the tickets of declarers that are not needed any more; their attempts run
 // on (SPEC DI-9).
 func (h *Host) dropAll(waits []*waiter) {
+	if len(waits) == 0 {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range waits {
 		if h.waiter(w.ticket) == w {
-			if w.inc != nil {
-				h.end(w)
-				h.step(lifecycle.CallDone(w.ticket, lifecycle.DoneAnswered))
-				continue
-			}
 			h.step(lifecycle.Cancel(w.ticket))
 		}
 	}
@@ -161,6 +180,9 @@ type outcome struct {
 // the call, or when the caller gave up, whichever comes first: a session that is blocked in
 // a write never holds its caller (SPEC CA-8).
 func (h *Host) call(ctx context.Context, w *waiter, tool string, args json.RawMessage) (*transport.Result, error) {
+	if ctx.Err() != nil {
+		return nil, h.gaveUp(ctx, w, true)
+	}
 	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	done := make(chan outcome, 1)
@@ -175,10 +197,15 @@ func (h *Host) call(ctx context.Context, w *waiter, tool string, args json.RawMe
 	case <-w.abandoned:
 		return nil, w.abandonedError()
 	case <-ctx.Done():
-		h.finish(w, lifecycle.DoneCancelled, "")
-		return nil, &callerr.Error{Kind: callerr.Cancelled, Phase: callerr.PhaseAnswer,
-			Msg: "the call was cancelled by its caller", Err: context.Cause(ctx)}
+		return nil, h.gaveUp(ctx, w, false)
 	}
+}
+
+// gaveUp ends an admitted call whose caller does not wait for it any longer.
+func (h *Host) gaveUp(ctx context.Context, w *waiter, unsent bool) error {
+	h.finish(w, lifecycle.DoneCancelled, "")
+	return &callerr.Error{Kind: callerr.Cancelled, Phase: callerr.PhaseAnswer, Definite: unsent,
+		Msg: "the call was cancelled by its caller", Err: context.Cause(ctx)}
 }
 
 // launch runs f while the ticket is open. A ticket that the machine ended meanwhile runs

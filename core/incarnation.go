@@ -114,10 +114,18 @@ func (i *incarnation) feedError(in lifecycle.Input, err error) {
 	h := i.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err != nil && i.peer.inc == i {
+	if err != nil && i.healthy() {
 		i.peer.err = failureText(err)
 	}
 	h.step(in)
+}
+
+// healthy reports whether the incarnation can still fail its peer. What is said of it later,
+// such as that it ended as it was told to, must not take the place of the reason that
+// listings show (SPEC ST-8). Called with mu held.
+func (i *incarnation) healthy() bool {
+	v := i.h.machine.View(i.id)
+	return v.Gen == i.gen && (v.Phase == lifecycle.Dialing || v.Phase == lifecycle.Up)
 }
 
 // failureText is an error as listings show it: without the prefix that belongs to calls.

@@ -119,7 +119,7 @@ func (h *Host) finish(w *waiter, d lifecycle.DoneKind, text string) {
 		return
 	}
 	h.end(w)
-	if d == lifecycle.DoneTransport && w.inc.peer.inc == w.inc {
+	if d == lifecycle.DoneTransport && w.inc.healthy() {
 		w.inc.peer.err = text
 	}
 	h.step(lifecycle.CallDone(w.ticket, d))
