@@ -99,8 +99,9 @@ func TestHealthyServer(t *testing.T) {
 			_, err := s.Call(t.Context(), tool, nil)
 			kind(t, tool, err, callerr.Rejected, callerr.PhaseAnswer, true)
 		}
-		s.Stop(transport.StageClose)
-		s.Stop(transport.StageClose)
+		for range 3 {
+			s.Stop(transport.StageClose)
+		}
 		if !closed(s.Done()) || !closed(s.Down()) || s.Err() == nil {
 			t.Error("not done after its input was closed")
 		}
@@ -349,8 +350,12 @@ func TestHoldAtExit(t *testing.T) {
 			t.Error("released and not done")
 		}
 		srv.Hold(fakes.Exit)
-		s = dial(t, d) // ended by the bubble's Close
+		s = dial(t, d)
 		s.Stop(transport.StageKill)
+		if err := srv.WaitReached(t.Context(), fakes.Exit); err != nil {
+			t.Fatal(err)
+		}
+		// Nobody releases this one: the bubble's Close must end it.
 	})
 }
 

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
@@ -27,7 +26,6 @@ type Server struct {
 	cfg    Config
 	http   *http.Server
 	served chan struct{}
-	cancel context.CancelFunc
 	once   sync.Once
 
 	mu       sync.Mutex
@@ -44,12 +42,11 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm: no loopback port: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{URL: "http://" + ln.Addr().String(), cfg: cfg, served: make(chan struct{}), cancel: cancel}
+	s := &Server{URL: "http://" + ln.Addr().String(), cfg: cfg, served: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/models", s.models)
 	mux.HandleFunc("POST /v1/messages", s.messages)
-	s.http = &http.Server{Handler: s.guard(mux), BaseContext: func(net.Listener) context.Context { return ctx }}
+	s.http = &http.Server{Handler: s.guard(mux)}
 	go func() {
 		defer close(s.served)
 		_ = s.http.Serve(ln) // it returns only when Close closed it
@@ -75,8 +72,7 @@ func (s *Server) Requests() int {
 // Close stops the endpoint and ends every request. It is idempotent.
 func (s *Server) Close() {
 	s.once.Do(func() {
-		s.cancel()
-		_ = s.http.Close() // connections are going; there is nobody to tell
+		_ = s.http.Close() // it ends the requests with their connections; there is nobody to tell
 		<-s.served
 	})
 }

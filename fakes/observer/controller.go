@@ -104,7 +104,7 @@ func (c *Controller) set(name string, b Behaviour, live bool) {
 	s := c.script(name)
 	s.behaviour = b
 	for _, p := range b.Hold {
-		s.restart(p)
+		s.reached[p] = 0
 	}
 	if live {
 		c.command(name, order{Behaviour: &b})
@@ -129,7 +129,7 @@ func (c *Controller) Hold(name string, p Point) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.script(name)
-	s.restart(p)
+	s.reached[p] = 0
 	if !slices.Contains(s.behaviour.Hold, p) {
 		s.behaviour.Hold = append(slices.Clone(s.behaviour.Hold), p)
 	}
@@ -206,11 +206,6 @@ func (c *Controller) script(name string) *script {
 		c.names[name] = s
 	}
 	return s
-}
-
-func (s *script) restart(p Point) {
-	s.reached[p] = 0
-	delete(s.last, p)
 }
 
 // command sends an order to the connected peers of a name; c.mu is held, so that orders and

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -126,8 +127,32 @@ func TestBehaviourIsOfTheNextIncarnation(t *testing.T) {
 	if got := c.call("echo", `{"text":"x"}`); got != "x" {
 		t.Errorf("a rule with Times 1 held twice: %q", got)
 	}
+	ctl.Apply("m1", observer.Behaviour{Rules: []observer.Rule{{At: observer.Call, Do: observer.IsError, Times: 1}}})
+	if got := c.call("echo", `{"text":"x"}`); got != "failed as scripted" {
+		t.Errorf("a new behaviour counts arrivals of the old one: %q", got)
+	}
+	ctl.Apply("m1", observer.Behaviour{Hold: []observer.Point{observer.Call}})
+	c.callID("echo", `{"text":"x"}`)
+	if _, err := ctl.WaitReached(within(t), "m1", observer.Call); err != nil {
+		t.Fatal(err)
+	}
+	ctl.Apply("m1", observer.Behaviour{})
+	if w := c.next(); w.Result == nil {
+		t.Errorf("a behaviour without holds let go %+v", w)
+	}
 	if n := ctl.Spawns("m1"); n != 2 {
 		t.Errorf("%d spawns", n)
+	}
+	ctl.Set("m1", observer.Behaviour{Tools: []observer.Tool{}, Hold: []observer.Point{observer.Call}})
+	if n := ctl.Reached("m1", observer.Call); n != 0 {
+		t.Errorf("%d arrivals since a hold that is new", n)
+	}
+	c.in.Close()
+	c.ended()
+	c = spawn(t, nil, ctl.Args("m1")...)
+	c.request("tools/list", "{}")
+	if w := c.next(); w.Result.Tools == nil || len(w.Result.Tools) != 0 {
+		t.Errorf("an empty list came out as %+v", w.Result.Tools)
 	}
 	c.in.Close()
 	c.ended()
@@ -262,11 +287,23 @@ func TestCloseFindsLaunchers(t *testing.T) {
 	ctl := listen(t)
 	ctl.Set("m1", observer.Behaviour{IgnoreEOF: true, IgnoreTerm: true})
 	// The shell never reports; only its command line shows that it is of this run.
-	sh := spawnCommand(t, nil, "/bin/sh", append([]string{"-c", `"$0" "$@"; exit $?`, self(t)}, ctl.Args("m1")...)...)
+	// What it started beside the peer shows not even that, and goes with the group.
+	sh := spawnCommand(t, nil, "/bin/sh", append([]string{"-c", `sleep 600 >/dev/null 2>&1 & echo $!; "$0" "$@"; exit $?`, self(t)}, ctl.Args("m1")...)...)
 	if _, err := ctl.WaitReached(within(t), "m1", observer.Spawn); err != nil {
 		t.Fatal(err)
 	}
+	ctx := within(t)
+	beside := "/proc/" + sh.line() + "/cmdline"
 	killed := ctl.Close()
+	for { // a zombie's command line is empty
+		if data, err := os.ReadFile(beside); err != nil || len(data) == 0 {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal("a member of the launcher's group is left")
+		}
+		runtime.Gosched()
+	}
 	pids := map[int]string{}
 	for _, p := range killed {
 		pids[p.PID] = p.Name

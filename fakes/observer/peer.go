@@ -24,7 +24,6 @@ type peer struct {
 	out struct {
 		sync.Mutex
 		io.Writer
-		closed bool
 	}
 
 	mu        sync.Mutex

@@ -213,9 +213,7 @@ func (p *peer) send(m message) {
 // put writes to stdout, which the caller has locked. A reader that has gone is noticed at
 // stdin, so a failed write is not worth more.
 func (p *peer) put(line []byte) {
-	if !p.out.closed {
-		_, _ = p.out.Write(line)
-	}
+	_, _ = p.out.Write(line)
 }
 
 func mustJSON(v any) []byte {

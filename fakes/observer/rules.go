@@ -96,10 +96,10 @@ func (p *peer) flood(n int) {
 func (p *peer) closeStdout() {
 	p.out.Lock()
 	defer p.out.Unlock()
-	p.out.closed = true
 	if c, ok := p.out.Writer.(io.Closer); ok {
 		_ = c.Close() // closed already is as good
 	}
+	p.out.Writer = io.Discard
 }
 
 func (p *peer) stopReading() {
