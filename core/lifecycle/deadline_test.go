@@ -1,0 +1,101 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// picture is all that can be seen of a machine.
+type picture struct {
+	Stats    Stats
+	Deadline Instant
+	Live     int
+	Views    []View
+}
+
+func pictureOf(m *Machine) picture {
+	p := picture{Stats: m.Stats(), Deadline: m.Deadline(), Live: m.Live()}
+	for id := PeerID(1); int(id) < m.Slots(); id++ {
+		p.Views = append(p.Views, m.View(id))
+	}
+	return p
+}
+
+// randomInput draws one that is legal, for three names of one owner on two peers.
+func randomInput(t *rapid.T, m *Machine, tickets *Tickets, open *[]Ticket) Input {
+	name := NameID(rapid.IntRange(1, 3).Draw(t, "name"))
+	id := PeerID(rapid.IntRange(1, 2).Draw(t, "peer"))
+	v := m.View(id)
+	switch k := InputKind(rapid.IntRange(int(InDeclare), int(InExited)).Draw(t, "kind")); k {
+	case InDeclare:
+		return Declare(0, alice, name, Fingerprint{byte(id)})
+	case InRelease:
+		return Release(0, alice, name)
+	case InDispatch, InEnsure, InReconnect:
+		*open = append(*open, tickets.New())
+		return Input{Kind: k, Ticket: (*open)[len(*open)-1], Owner: alice, Name: name}
+	case InConnected, InConnectFailed, InBroken, InExited:
+		if v.State != NoState && v.Gen > 0 {
+			return Input{Kind: k, Peer: id, Gen: v.Gen, Tools: 2}
+		}
+	case InCancel, InCallDone:
+		if n := len(*open); n > 0 {
+			return Cancel((*open)[rapid.IntRange(0, n-1).Draw(t, "ticket")])
+		}
+	case InOwnerBorn, InOwnerDied, InTimeReached, InConfigure, InDrain:
+	}
+	return Declare(0, alice, name, Fingerprint{byte(id)})
+}
+
+// TestDeadlineIsWhenSomethingHappens: time told too early changes nothing, time told at the
+// deadline changes something. A host that sleeps until the deadline is therefore never late
+// and never woken in vain.
+func TestDeadlineIsWhenSomethingHappens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := labConfig()
+		cfg.IdleTimeout = rapid.SampledFrom([]time.Duration{0, 1, 7, 40 * time.Second, 25 * time.Second}).Draw(t, "T")
+		m := New(cfg)
+		m.Step(0, OwnerBorn(alice))
+		var tickets Tickets
+		var open []Ticket
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			m.Step(m.Now(), randomInput(t, m, &tickets, &open))
+			if rapid.IntRange(0, 19).Draw(t, "drain") == 19 {
+				m.Step(m.Now(), Drain())
+			}
+			checkEarly(t, m)
+			if rapid.Bool().Draw(t, "wake") {
+				checkWake(t, m)
+			}
+		}
+	})
+}
+
+func checkEarly(t *rapid.T, m *Machine) {
+	before := pictureOf(m)
+	early := min(before.Deadline-1, m.Now()+Instant(rapid.IntRange(0, int(50*second)).Draw(t, "early")))
+	if early < m.Now() {
+		return
+	}
+	out := m.Step(early, TimeReached())
+	if n := len(out.Effects) + len(out.Events) + len(out.Replies); n > 0 {
+		t.Fatalf("%d outputs at %d, before the deadline at %d", n, early, before.Deadline)
+	}
+	if diff := cmp.Diff(before, pictureOf(m)); diff != "" {
+		t.Fatalf("time told at %d, before the deadline at %d, changed:\n%s", early, before.Deadline, diff)
+	}
+}
+
+func checkWake(t *rapid.T, m *Machine) {
+	before := pictureOf(m)
+	if before.Deadline == Never {
+		return
+	}
+	m.Step(max(m.Now(), before.Deadline), TimeReached())
+	if cmp.Equal(before, pictureOf(m)) {
+		t.Fatalf("nothing happened at the deadline at %d", before.Deadline)
+	}
+}
