@@ -1,0 +1,219 @@
+package daemon
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mayfly-mcp/mayfly/core/wire"
+	"github.com/mayfly-mcp/mayfly/core/wire/pb"
+	"github.com/mayfly-mcp/mayfly/fakes"
+	"github.com/mayfly-mcp/mayfly/fakes/llm"
+)
+
+// raw is a connection by hand.
+func (r *rig) raw() net.Conn {
+	r.t.Helper()
+	conn, err := new(net.Dialer).DialContext(r.ctx, "unix", r.d.Socket())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	deadline, _ := r.ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	r.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func frame(payload []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(payload))), payload...)
+}
+
+func TestBadFramesEndTheirOwnConnectionOnly(t *testing.T) {
+	r := start(t, setup{})
+	other, err := wire.Dial(r.ctx, "unix", r.d.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	badUTF8 := []byte{0x82, 0x01, 0x02, 0x0a, 0x00} // tag 16, GetAgent, filled in below
+	badUTF8 = append([]byte{0x82, 0x01, 0x03, 0x0a, 0x01}, 0xff)
+	for name, bytes := range map[string][]byte{
+		"undecodable":   frame([]byte("\xff\xff\xff")),
+		"invalid UTF-8": frame(badUTF8),
+		"oversize":      binary.BigEndian.AppendUint32(nil, wire.MaxFrame+1),
+		"huge":          {0xff, 0xff, 0xff, 0xff},
+	} {
+		conn := r.raw()
+		if _, err := conn.Write(bytes); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := conn.Read(make([]byte, 1)); err != io.EOF && !isReset(err) {
+			t.Errorf("%s: read %d bytes, %v; want the connection closed without a reply", name, n, err)
+		}
+		if _, err := other.Do(r.ctx, wire.Request(&pb.Ping{})); err != nil {
+			t.Errorf("%s: another connection suffered: %v", name, err)
+		}
+	}
+	if got := strings.Count(r.log.String(), "a connection was closed"); got != 4 {
+		t.Errorf("%d of 4 closed connections are in the log: %s", got, r.log)
+	}
+}
+
+func isReset(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "reset by peer")
+}
+
+func TestEmptyAndUnknownFramesAreAnswered(t *testing.T) {
+	r := start(t, setup{})
+	conn := r.raw()
+	for name, payload := range map[string][]byte{
+		"empty":       {},
+		"unknown tag": {0xca, 0x3e, 0x00}, // field 1001, empty
+	} {
+		if _, err := conn.Write(frame(payload)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := wire.ReadFrame(conn)
+		var m pb.ServerMessage
+		if err == nil {
+			err = proto.Unmarshal(got, &m)
+		}
+		if e := m.GetError(); err != nil || e.GetCode() != 400 || e.GetMessage() != "empty client message" {
+			t.Errorf("%s: %v %v", name, &m, err)
+		}
+	}
+}
+
+func TestACutFrameAndAHalfCloseEndTheConnection(t *testing.T) {
+	r := start(t, setup{})
+	for _, bytes := range [][]byte{nil, {0, 0}, {0, 0, 0, 9, 1}} {
+		conn := r.raw()
+		if _, err := conn.Write(bytes); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("after %v and a half-close: %v, want EOF", bytes, err)
+		}
+	}
+	r.eventually("no connection is left", func() bool {
+		r.d.connsMu.Lock()
+		defer r.d.connsMu.Unlock()
+		return r.d.conns == 0
+	})
+}
+
+func TestRequestsOfOneConnectionRunAtOnceWithinTheBound(t *testing.T) {
+	r := start(t, setup{})
+	srv := r.dialer.Server("S")
+	srv.Hold(fakes.Initialize)
+	id := r.agent("a", `{"mcps":[{"name":"m","command":"S"}]}`)
+	conn, err := wire.Dial(r.ctx, "unix", r.d.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for range maxOutstanding + 1 {
+		if err := conn.WriteRequest(r.ctx, wire.Request(&pb.ReconnectMcpMsg{Agent: id, Name: "m"})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The one over the bound is answered while all others are held.
+	m, err := conn.ReadAnswer(r.ctx)
+	if err != nil || m.GetError().GetCode() != 503 || !strings.Contains(m.GetError().GetMessage(), "outstanding") {
+		t.Errorf("over the bound: %v %v", m, err)
+	}
+	srv.Release(fakes.Initialize)
+	for range maxOutstanding {
+		if m, err := conn.ReadAnswer(r.ctx); err != nil || m.GetMcpInfo().GetStatus() != pb.McpStatus_MCP_STATUS_CONNECTED {
+			t.Fatalf("%v %v", m, err)
+		}
+	}
+	if got := srv.Counts().Spawns; got > 2 {
+		t.Errorf("%d spawns for concurrent reconnects, want 2 at most (SPEC RC-5)", got)
+	}
+}
+
+// TestAClientThatDoesNotReadDelaysNobody fills one connection until the daemon cannot write
+// to it any more, and uses others meanwhile (SPEC DI-10).
+func TestAClientThatDoesNotReadDelaysNobody(t *testing.T) {
+	r := start(t, setup{cfg: func(c *Config) { c.FrameTimeout = 500 * time.Millisecond }})
+	big := r.agent("big", `{"description":"`+strings.Repeat("x", 900_000)+`","mcps":[`+r.server("m", "S")+`]}`)
+	deaf := r.raw()
+	ask, err := proto.Marshal(wire.Request(&pb.GetAgentMsg{Name: "big"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range maxOutstanding { // about 60 MB of answers that nobody takes
+		if _, err := deaf.Write(frame(ask)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := r.ephemeral(big, llm.Plan(llm.Round{llm.Call("echo", map[string]any{"text": "hi"})}))
+	if got[len(got)-1] != "end " {
+		t.Errorf("another client's run: %q", got)
+	}
+	if err := r.c.Ping(r.ctx); err != nil {
+		t.Error(err)
+	}
+	r.eventually("the deaf client is hung up on", func() bool {
+		_, err := deaf.Write(frame(ask))
+		return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
+	})
+}
+
+func TestALaggingSubscriberIsTold(t *testing.T) {
+	r := start(t, setup{})
+	id := r.agent("a", `{}`)
+	conn, err := wire.Dial(r.ctx, "unix", r.d.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.WriteRequest(r.ctx, wire.Request(&pb.SubscribeEvents{})); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("the subscription is there", func() bool {
+		r.d.feed.mu.Lock()
+		defer r.d.feed.mu.Unlock()
+		return len(r.d.feed.subs) == 1
+	})
+	// More than the queues of the daemon and of the socket hold, at once.
+	e := &pb.AgentEventMsg{Agent: id, Content: strings.Repeat("x", 64<<10)}
+	for range feedQueue + writeQueue + 512 {
+		r.d.feed.publish(e)
+	}
+	for {
+		m, err := conn.ReadAnswer(r.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refusal := m.GetError(); refusal != nil {
+			if refusal.Code != 503 || refusal.Message != "events were lost; subscribe again" {
+				t.Errorf("%v", refusal)
+			}
+			break
+		}
+	}
+	if _, err := conn.Do(r.ctx, wire.Request(&pb.Ping{})); err != nil {
+		t.Errorf("the connection is of use afterwards: %v", err)
+	}
+}
+
+func TestAnAnswerTooLongForAFrameIsAnError(t *testing.T) {
+	r := start(t, setup{})
+	for i := range 18 {
+		r.agent("a"+string(rune('a'+i)), `{"description":"`+strings.Repeat("x", 500_000)+`"}`)
+	}
+	_, err := r.c.ListAgents(r.ctx) // the description is in there twice
+	refused(t, "list", err, 500, "AgentList cannot be sent: frame of ")
+}

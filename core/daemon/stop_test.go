@@ -1,0 +1,178 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mayfly-mcp/mayfly/core/wire"
+	"github.com/mayfly-mcp/mayfly/core/wire/pb"
+	"github.com/mayfly-mcp/mayfly/fakes"
+	"github.com/mayfly-mcp/mayfly/fakes/llm"
+)
+
+// TestAStopLetsACallFinish: no new work, but what is in flight gets its grace and its answer
+// reaches the client (SPEC SH-1, SH-3).
+func TestAStopLetsACallFinish(t *testing.T) {
+	r := start(t, setup{settings: "[mcp]\ndrain_grace = \"30s\"\n"})
+	srv := r.dialer.Server("S")
+	srv.Hold(fakes.Call)
+	id := r.agent("a", `{"mcps":[{"name":"m","command":"S"}]}`)
+	idle, err := wire.Dial(r.ctx, "unix", r.d.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	if _, err := idle.Do(r.ctx, wire.Request(&pb.Ping{})); err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.c.Stream(r.ctx, &pb.StreamMsg{Agent: id, Ephemeral: true, Content: llm.Plan(llm.Round{llm.Call("echo", map[string]any{"text": "late"})})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.WaitReached(r.ctx, fakes.Call); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- r.d.Close(context.Background()) }()
+	<-r.d.drain.Done()
+	_, err = idle.Do(r.ctx, wire.Request(&pb.CreateAgentMsg{Name: "late", Config: "{}"}))
+	refused(t, "new work", err, 503, "the daemon is shutting down")
+	srv.Release(fakes.Call)
+	var got []string
+	for e, err := range s.All() {
+		if err != nil {
+			t.Fatalf("after %q: %v", got, err)
+		}
+		got = append(got, word(e))
+	}
+	if !slices.Contains(got, "result call_1_1 false late") || got[len(got)-1] != "end the daemon is shutting down" {
+		t.Errorf("the run in flight: %q", got)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if c := srv.Counts(); c.Live != 0 {
+		t.Errorf("%d peers are left", c.Live)
+	}
+	r.stop()
+}
+
+// TestAStopIsBounded: a call that never ends, a peer that ignores all but SIGKILL and a
+// client that does not read do not keep the daemon.
+func TestAStopIsBounded(t *testing.T) {
+	r := start(t, setup{settings: "[mcp]\ndrain_grace = \"10ms\"\nclose_grace = \"10ms\"\nterminate_grace = \"10ms\"\n"})
+	srv := r.dialer.Server("S")
+	srv.Set(fakes.Behaviour{Call: fakes.Fault{Do: fakes.Hang}, OnClose: fakes.Rung{Ignore: true}, OnTerminate: fakes.Rung{Ignore: true}})
+	id := r.agent("a", `{"mcps":[{"name":"m","command":"S"}]}`)
+	srv.Hold(fakes.Call)
+	srv.Release(fakes.Call)
+	s, err := r.c.Stream(r.ctx, &pb.StreamMsg{Agent: id, SessionHandle: "h", Content: llm.Plan(llm.Round{llm.Call("echo", nil)})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := srv.WaitReached(r.ctx, fakes.Call); err != nil {
+		t.Fatal(err)
+	}
+	r.stop()
+	if c := srv.Counts(); c.Live != 0 || c.Stops[3] != 1 {
+		t.Errorf("after the stop: %+v", c)
+	}
+}
+
+func TestCloseBeforeRunAndTwice(t *testing.T) {
+	home := newHome(t)
+	d, err := Open(plain(home))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := d.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := d.Run(context.Background()); err != nil {
+		t.Errorf("Run after Close: %v", err)
+	}
+	start(t, setup{home: home}) // the home is free again
+}
+
+func TestACancelledContextStopsRun(t *testing.T) {
+	d, err := Open(plain(newHome(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingIsLeftOpen compares the descriptors before and after a daemon's whole life.
+// The goroutines are compared at the end of all tests.
+func TestNothingIsLeftOpen(t *testing.T) {
+	before := descriptors(t)
+	r := start(t, setup{})
+	id := r.agent("a", `{"mcps":[`+r.server("m", "S")+`]}`)
+	for range 20 {
+		r.ephemeral(id, llm.Plan(llm.Round{llm.Call("echo", nil)}))
+	}
+	sub, err := r.c.SubscribeMcpEvents(r.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	r.stop()
+	r.model.Close()
+	_ = sub.Close()
+	r.eventually("the descriptors are back to what they were", func() bool { return descriptors(t) <= before })
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// TestRealProcess hosts a real server over stdio, with the real dialer.
+func TestRealProcess(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DAEMON_SECRET", "daemon-env-canary")
+	r := start(t, setup{settings: "[mcp]\nidle_timeout = 1\n", cfg: func(c *Config) { c.Dialer = nil }})
+	id := r.agent("a", `{}`)
+	row, err := r.c.UpsertMcp(r.ctx, id, `{"name":"m","command":"`+self+`","args":["peer"],"env":{"TOKEN":"token-canary"}}`)
+	if err != nil || row.Status != pb.McpStatus_MCP_STATUS_CONNECTED || row.ToolCount == 0 {
+		t.Fatalf("%v %v", row, err)
+	}
+	got := strings.Join(r.ephemeral(id, llm.Plan(
+		llm.Round{llm.Call("echo", map[string]any{"text": "hi"}), llm.Call("add", map[string]any{"a": 2, "b": 3})},
+		llm.Round{llm.Call("fail", nil), llm.Call("rpcerror", nil)},
+	)), "\n")
+	for _, want := range []string{"false hi", "false 5", "true mcp tool error: ", "end "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: no %q", got, want)
+		}
+	}
+	r.eventually("the idle peer is evicted", func() bool { return r.mcp(id, "m").Status == pb.McpStatus_MCP_STATUS_DISCONNECTED })
+	if got := strings.Join(r.ephemeral(id, llm.Plan(llm.Round{llm.Call("echo", map[string]any{"text": "back"})})), "\n"); !strings.Contains(got, "false back") {
+		t.Errorf("after the eviction: %s", got)
+	}
+	row, err = r.c.UpsertMcp(r.ctx, id, `{"name":"none","command":"mayfly-no-such-command"}`)
+	if err != nil || !strings.HasPrefix(row.Error, "failed to spawn MCP server") {
+		t.Errorf("a missing command: %v %v", row, err)
+	}
+	r.stop()
+	if strings.Contains(r.log.String(), "canary") {
+		t.Errorf("the log shows a secret: %s", r.log)
+	}
+}
