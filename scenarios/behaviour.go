@@ -18,6 +18,8 @@ type Behaviour struct {
 	// IgnoresEOF and IgnoresTerm make it live on when its input is closed, or after SIGTERM.
 	IgnoresEOF  bool
 	IgnoresTerm bool
+	// Exec is the command line of a real server, which nothing can steer; nil for all others.
+	Exec []string
 }
 
 // Failure is a way for a connect to fail.
@@ -56,7 +58,7 @@ func (e Edit) String() string {
 }
 
 // behaviourKeys are the options of a server line in canonical order.
-var behaviourKeys = []string{"tools", "connect", "call", "fails", "answers", "ignores"}
+var behaviourKeys = []string{"tools", "connect", "call", "fails", "answers", "ignores", "exec"}
 
 // defaultBehaviour is that of a server line without options.
 func defaultBehaviour() Behaviour { return Behaviour{Tools: []string{"echo"}} }
@@ -76,6 +78,8 @@ func (b *Behaviour) apply(e Edit) (err error) {
 		b.Answers, err = choice(e, "ok", AnswersOK, AnswersReject, AnswersError, AnswersHang, AnswersExit)
 	case "ignores":
 		b.IgnoresEOF, b.IgnoresTerm, err = parseIgnores(e.Value)
+	case "exec":
+		b.Exec, err = parseExec(e.Value)
 	case "heals":
 		b.Fails, b.Answers = FailsNever, AnswersOK
 	default:
@@ -102,7 +106,7 @@ func (b Behaviour) String() string {
 	if b.IgnoresTerm {
 		ignores = append(ignores, "term")
 	}
-	words = append(words, option("ignores", strings.Join(ignores, ",")))
+	words = append(words, option("ignores", strings.Join(ignores, ",")), option("exec", strings.Join(b.Exec, ",")))
 	return join(words...)
 }
 
@@ -151,6 +155,20 @@ func parseTools(s string) ([]string, error) {
 		}
 	}
 	return tools, nil
+}
+
+// parseExec reads a command line: words with commas in between.
+func parseExec(s string) ([]string, error) {
+	words := strings.Split(s, ",")
+	if slices.Contains(words, "") {
+		return nil, fmt.Errorf("exec=%s holds an empty word: write exec=WORD,WORD", s)
+	}
+	return words, nil
+}
+
+// steered reports whether anything but the tools says what the server does.
+func (b Behaviour) steered() bool {
+	return b.Connect != 0 || b.Call != 0 || b.Fails != FailsNever || b.Answers != AnswersOK || b.IgnoresEOF || b.IgnoresTerm
 }
 
 func parseIgnores(s string) (eof, term bool, err error) {

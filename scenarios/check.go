@@ -39,13 +39,15 @@ type checker struct {
 	calls       map[string]Operation
 	callOrder   []string
 	latest      Operation      // the most recent operation
-	once        map[string]int // line of each clauses, only and set
+	once        map[string]int // line of each clauses, only, needs and set
+	only        []string       // worlds of the only line
 	begun       bool           // a line behind the head was seen
 }
 
 type serverNames struct {
 	held   []Point
 	tokens []string
+	real   bool // runs a command of its own, which nothing steers
 }
 
 type agentNames struct {
@@ -57,7 +59,10 @@ func (c *checker) command(no int, command Command) error {
 	case Clauses:
 		return c.head(no, "clauses")
 	case Only:
+		c.only = x.Worlds
 		return c.head(no, "only")
+	case Needs:
+		return c.head(no, "needs")
 	case Set:
 		return c.set(no, x)
 	}
@@ -66,7 +71,7 @@ func (c *checker) command(no int, command Command) error {
 	case Server:
 		return c.newServer(x)
 	case Change:
-		return c.server(x.Server)
+		return c.change(x)
 	case Hold, Release, AwaitPoint:
 		return c.barrier(command)
 	case Kill:
@@ -123,8 +128,45 @@ func (c *checker) newServer(s Server) error {
 	case len(c.servers) == MaxServers:
 		return fmt.Errorf("more than %d servers: that is the bound of one file", MaxServers)
 	}
-	c.servers[s.Name] = &serverNames{}
+	c.servers[s.Name] = &serverNames{real: s.Behaviour.Exec != nil}
 	c.serverOrder = append(c.serverOrder, s.Name)
+	return c.realServer(s)
+}
+
+// realServer checks a server that runs a command: virtual time has no processes, and a
+// program that was not written for scenarios does what it does.
+func (c *checker) realServer(s Server) error {
+	switch {
+	case s.Behaviour.Exec == nil:
+		return nil
+	case !slices.Equal(c.only, []string{Live}):
+		return fmt.Errorf("server %s runs a real command: write `only live` in the head", s.Name)
+	case s.Behaviour.steered():
+		return fmt.Errorf("server %s runs a real command, which cannot be told how to behave: leave tools=… and exec=… alone on the line", s.Name)
+	}
+	return nil
+}
+
+func (c *checker) change(x Change) error {
+	if err := c.steerable(x.Server); err != nil {
+		return err
+	}
+	for _, e := range x.Edits {
+		if e.Key == "exec" {
+			return fmt.Errorf("server %s cannot become another program: introduce a second server", x.Server)
+		}
+	}
+	return nil
+}
+
+// steerable checks a server that a line wants to direct, or to hear of its calls.
+func (c *checker) steerable(name string) error {
+	if err := c.server(name); err != nil {
+		return err
+	}
+	if c.servers[name].real {
+		return fmt.Errorf("server %s runs a real command: it can be killed and counted, nothing else", name)
+	}
 	return nil
 }
 
@@ -157,7 +199,7 @@ func (c *checker) barrier(command Command) error {
 	case AwaitPoint:
 		name, point = x.Server, x.Point
 	}
-	if err := c.server(name); err != nil {
+	if err := c.steerable(name); err != nil {
 		return err
 	}
 	s := c.servers[name]
@@ -302,7 +344,12 @@ func (c *checker) expect(e Expect) error {
 		return c.mcp(q.Agent, q.MCP)
 	case Events:
 		return c.events(q.Agent, e.Want)
-	case Spawns, Running, Arrived:
+	case Spawns, Running:
+		return c.token(q.Server, q.Token)
+	case Arrived:
+		if err := c.steerable(q.Server); err != nil {
+			return err
+		}
 		return c.token(q.Server, q.Token)
 	case Result, Credential:
 		return c.outcome(e)

@@ -27,6 +27,8 @@ type (
 	Clauses struct{ IDs []string }
 	// Only limits the scenario to some worlds.
 	Only struct{ Worlds []string }
+	// Needs names executables without which the scenario cannot run.
+	Needs struct{ Programs []string }
 	// Set changes a setting before the world is set up.
 	Set struct {
 		Name  string
@@ -175,6 +177,7 @@ func (c Calls) String() string {
 
 func (Clauses) command()    {}
 func (Only) command()       {}
+func (Needs) command()      {}
 func (Set) command()        {}
 func (Server) command()     {}
 func (Change) command()     {}

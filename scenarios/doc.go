@@ -43,6 +43,7 @@
 //
 //	clauses CL-1 DI-1      the clauses that the scenario shows
 //	only machine host      the worlds in which it makes sense; all, when left out
+//	needs npx              executables without which it cannot run, looked up in PATH
 //	set idle_timeout 4s    T; 0s: nothing is evicted. Default 30m. The reaper ticks at every
 //	                       multiple of T/4 since the start of the world.
 //	set connect_timeout 2s bound of one connect, spawn to tool list. Default 30s.
@@ -64,6 +65,10 @@
 //	    answers  ok, reject (a result with isError), error (a JSON-RPC error), hang (never),
 //	             exit (the process exits when the call arrives)
 //	    ignores  nothing, eof (lives on when its input is closed), term (survives SIGTERM)
+//	server E tools=echo exec=npx,-y,PACKAGE
+//	    A real server: the command line, words with commas in between. Only files with "only
+//	    live" may have one. It takes no other option, is not held or changed, and says
+//	    nothing of its calls; a process of it runs as long as any of its process group does.
 //	change S fails=exit
 //	    Changes options. tools, connect, fails and ignores apply to incarnations that start
 //	    later; call and answers to calls that arrive later, at running incarnations too.
@@ -148,7 +153,8 @@
 // server: the peer is Failed or its connect just failed, no claim, no such tool),
 // cancelled (the caller gave up), pending (not ended). Of a list: ok, refused, cancelled,
 // pending. Of reconnect and upsert: ok (Connected after the attempt), failed (Failed after
-// it), refused (no such claim, or none any more), cancelled, pending.
+// it), refused (no such claim, or none any more), cancelled, pending. A call that waits
+// while its claim moves may follow the claim or be refused: do not ask for its result.
 //
 // In virtual time an expectation is evaluated once, when all is quiet. In a world that is
 // a [Settler] it is asked again until it holds or the world gives up; a value that the

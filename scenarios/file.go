@@ -73,15 +73,37 @@ func (f *File) RunsIn(world string) bool {
 	return true
 }
 
+// Needs returns the executables that the scenario's machine must have. Whoever runs many
+// files leaves those out whose needs it cannot meet, and says so.
+func (f *File) Needs() []string {
+	for _, l := range f.Lines {
+		if n, ok := l.Command.(Needs); ok {
+			return slices.Clone(n.Programs)
+		}
+	}
+	return nil
+}
+
 // Settings returns the defaults overlaid by the file's set lines.
 func (f *File) Settings() Settings {
 	s := DefaultSettings()
+	names := map[string]bool{}
 	for _, l := range f.Lines {
-		if c, ok := l.Command.(Set); ok {
+		switch c := l.Command.(type) {
+		case Set:
 			if p := s.field(c.Name); p != nil {
 				*p = c.Value
 			}
+		case Declare:
+			names[c.MCP] = true
+		case Upsert:
+			names[c.MCP] = true
+		case Start:
+			if u, ok := c.Op.(Upsert); ok {
+				names[u.MCP] = true
+			}
 		}
 	}
+	s.Declarers = max(1, len(names))
 	return s
 }

@@ -31,6 +31,7 @@ func Format(f *File) []byte {
 
 func (c Clauses) String() string { return join(append([]string{"clauses"}, c.IDs...)...) }
 func (c Only) String() string    { return join(append([]string{"only"}, c.Worlds...)...) }
+func (c Needs) String() string   { return join(append([]string{"needs"}, c.Programs...)...) }
 func (c Set) String() string     { return join("set", c.Name, duration(c.Value)) }
 
 func (c Server) String() string { return join("server", c.Name, c.Behaviour.String()) }

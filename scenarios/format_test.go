@@ -22,6 +22,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("set grace 1m0s\n\n\n# x\n-- a --\n-- b --\nx"))
 	f.Add([]byte("server S ignores=term,eof tools=a\nagent a\nupsert a m S env=_K:# token=t\nstart c1..c3: list a\n"))
+	f.Add([]byte("only live\nneeds npx node\nserver S exec=npx,-y,@a/b tools=echo\nagent a\ndeclare a m S\nkill S\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		file, err := Parse("fuzz", src)
 		if err != nil {
@@ -72,6 +73,9 @@ func pick[T any](g *generator, from ...T) T { return rapid.SampledFrom(from).Dra
 func (g *generator) file() *File {
 	g.mcps = map[string][]string{}
 	g.add(Clauses{pick(g, []string{"CL-1"}, []string{"DI-12", "RE-3"})})
+	if rapid.Bool().Draw(g.T, "needs") {
+		g.add(Needs{pick(g, []string{"npx"}, []string{"node", "npx"})})
+	}
 	for _, name := range settingNames {
 		if rapid.Bool().Draw(g.T, "set") {
 			g.add(Set{name, time.Duration(rapid.IntRange(int(time.Second), 1<<40).Draw(g.T, "ns"))})

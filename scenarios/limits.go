@@ -32,6 +32,9 @@ type Settings struct {
 	ConnectTimeout time.Duration // bound of one connect, spawn to tool list
 	CallTimeout    time.Duration // bound of one call
 	Grace          time.Duration // time that each rung of the stop ladder gets
+	// Declarers is the number of MCP names in the file, and so a bound on the connects that
+	// one call may need one after another, when every declarer but the last one fails.
+	Declarers int
 }
 
 // DefaultSettings returns the settings of a file without set lines: the RFC's half
@@ -42,6 +45,7 @@ func DefaultSettings() Settings {
 		ConnectTimeout: 30 * time.Second,
 		CallTimeout:    time.Minute,
 		Grace:          5 * time.Second,
+		Declarers:      1,
 	}
 }
 
@@ -49,10 +53,10 @@ func DefaultSettings() Settings {
 func (s Settings) Tick() time.Duration { return s.IdleTimeout / 4 }
 
 // AwaitBound returns the time within which every operation of a sound daemon has ended:
-// a stop ladder of three rungs, a connect and a call, each twice, since a dispatch may
-// meet a stop and try a second declarer. A world that awaits longer reports an error.
+// a stop ladder of three rungs and a connect for each declarer, once more for an attempt
+// that was under way before, and a call. A world that awaits longer reports an error.
 func (s Settings) AwaitBound() time.Duration {
-	return 2 * (3*s.Grace + s.ConnectTimeout + s.CallTimeout)
+	return time.Duration(s.Declarers+1)*(3*s.Grace+s.ConnectTimeout) + s.CallTimeout
 }
 
 // field returns the setting that a set line names, or nil.

@@ -119,6 +119,7 @@ func verbs() []verb {
 	return []verb{
 		{"clauses", "clauses CL-1 DI-1", parseClauses},
 		{"only", "only machine host", parseOnly},
+		{"needs", "needs npx", parseNeeds},
 		{"set", "set idle_timeout 4s", parseSet},
 		{"server", "server S tools=echo,add connect=300ms", parseServer},
 		{"agent", "agent a", func(a *args) Command { return Agent{a.name("agent")} }},
@@ -251,6 +252,14 @@ func parseOnly(a *args) Command {
 		o.Worlds = append(o.Worlds, w)
 	}
 	return o
+}
+
+func parseNeeds(a *args) Command {
+	n := Needs{[]string{a.name("program")}}
+	for a.err == nil && len(a.words) > 0 {
+		n.Programs = append(n.Programs, a.name("program"))
+	}
+	return n
 }
 
 func parseSet(a *args) Command {

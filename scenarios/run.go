@@ -54,7 +54,7 @@ func (r *runner) line(ctx context.Context, no int, c Command) error {
 		return err
 	}
 	switch x := c.(type) {
-	case Clauses, Only, Set:
+	case Clauses, Only, Needs, Set:
 		return nil
 	case Server:
 		return r.server(ctx, x)

@@ -262,11 +262,26 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// TestAwaitBound finds that a call which nothing ends is an error, not a hang.
+// TestAwaitBound finds that waiting for what never comes is an error, not a hang, and
+// that the bound leaves time for a call whose declarers all hang, one after another.
 func TestAwaitBound(t *testing.T) {
-	f := mustParse(t, "set grace 1s\nset connect_timeout 2s\nset call_timeout 3s\nserver S tools=echo\nhold S list\nawait S list\n")
-	_, err := Run(context.Background(), f, newToy())
-	if err == nil || !strings.Contains(err.Error(), "within 16s") {
+	const head = "set grace 1s\nset connect_timeout 2s\nset call_timeout 3s\nserver S tools=echo fails=hang\nagent a\n"
+	_, err := Run(context.Background(), mustParse(t, head+"hold S list\nawait S list\n"), newToy())
+	if err == nil || !strings.Contains(err.Error(), "within 13s") {
 		t.Errorf("%v", err)
+	}
+	f := mustParse(t, head+`declare a m1 S
+declare a m2 S token=t1
+declare a m3 S token=t2
+rename a b
+declare b m4 S token=t3
+start u: upsert b m5 S token=t4
+call b echo
+`)
+	if _, err := Run(context.Background(), f, newToy()); err != nil {
+		t.Error(err)
+	}
+	if got := f.Settings().Declarers; got != 5 {
+		t.Errorf("%d declarers, want 5", got)
 	}
 }
