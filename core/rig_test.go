@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/mayfly-mcp/mayfly/core"
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -36,7 +38,7 @@ var bg = context.Background()
 
 // rig is one host over fake servers in one bubble.
 type rig struct {
-	t   testing.TB
+	t   rapid.TB
 	d   *fakes.Dialer
 	h   *core.Host
 	rec *core.Recorder
@@ -55,7 +57,7 @@ func bubbleWith(t *testing.T, edit func(*core.Config), f func(*rig)) {
 	})
 }
 
-func newRig(t testing.TB, edit func(*core.Config)) *rig {
+func newRig(t rapid.TB, edit func(*core.Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, d: fakes.NewDialer(fakes.Config{}), rec: &core.Recorder{}}
 	lc := times()
@@ -103,7 +105,7 @@ func (r *rig) owner(agent string, servers ...string) *core.Owner {
 	return o
 }
 
-func must(t testing.TB, err error) {
+func must(t rapid.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +187,7 @@ func goCall(ctx context.Context, o *core.Owner, tool string) <-chan outcome {
 func pending[T any](c <-chan T) bool { return len(c) == 0 }
 
 // story reads the events of one claim as words, up to now.
-func story(t testing.TB, s *core.Subscription, agent, name string) (out []string) {
+func story(t rapid.TB, s *core.Subscription, agent, name string) (out []string) {
 	t.Helper()
 	for _, e := range drain(t, s) {
 		if e.Agent == agent && e.Name == name {
@@ -203,7 +205,7 @@ func word(e core.Event) string {
 }
 
 // drain takes every queued event and fails on a gap.
-func drain(t testing.TB, s *core.Subscription) (out []core.Event) {
+func drain(t rapid.TB, s *core.Subscription) (out []core.Event) {
 	t.Helper()
 	synctest.Wait()
 	now, cancel := context.WithCancel(bg)
@@ -223,7 +225,7 @@ func drain(t testing.TB, s *core.Subscription) (out []core.Event) {
 	}
 }
 
-func watch(t testing.TB, h *core.Host) *core.Subscription {
+func watch(t rapid.TB, h *core.Host) *core.Subscription {
 	t.Helper()
 	s, err := h.Watch()
 	must(t, err)
