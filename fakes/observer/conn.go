@@ -97,7 +97,7 @@ func (c *Controller) greet(conn net.Conn, line []byte) (*proc, error) {
 	s := c.script(h.Name)
 	info := h.Spawn
 	p := &proc{conn: conn, Process: Process{
-		Name: h.Name, PID: info.PID, PGID: info.PGID, StartTime: info.StartTime, Grandchild: info.Grandchild,
+		Name: h.Name, PID: info.PID, PGID: info.PGID, StartTime: info.StartTime, Grandchild: info.Grandchild, Exec: info.Exec,
 	}}
 	if info.Grandchild {
 		p.Inc = c.incOf(info.Parent)

@@ -82,6 +82,12 @@ func (c *Controller) Args(name string, extra ...string) []string {
 	return append([]string{"peer", "-side", c.path, "-tag", c.tag, "-token-env", c.tokenVar, "-name", name}, extra...)
 }
 
+// ExecArgs are the arguments with which the mayfly binary reports a spawn and then becomes a
+// real server: the command, looked up in PATH, and its arguments. Nothing steers it.
+func (c *Controller) ExecArgs(name string, command []string) []string {
+	return append(c.Args(name, "-exec"), command...)
+}
+
 // Tag is the random word that every process of this run carries in its command line.
 func (c *Controller) Tag() string { return c.tag }
 

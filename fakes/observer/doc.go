@@ -28,6 +28,9 @@
 // killed before its first instruction; that a stopped (SIGSTOP) peer notices anything. A
 // report adds one round trip on a unix socket to every message.
 //
+// With -exec ([Controller.ExecArgs]) the process reports its spawn and then becomes a real
+// server, which keeps its pid and group; Live and Close go by the whole group then.
+//
 // Without -side the peer is an ordinary healthy server with the tools echo, add, whoami,
 // fail, rpcerror and crash.
 package observer

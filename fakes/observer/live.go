@@ -17,9 +17,34 @@ const (
 )
 
 // alive says whether the process itself, not a successor under its pid, can still run.
+//
+// A real server may end while what it launched lives on; it is alive as long as anything of
+// its process group is.
 func (p Process) alive() bool {
+	if p.ledGroup() {
+		return len(p.group()) > 0
+	}
 	st, err := readStat(p.PID)
 	return err == nil && st.start == p.StartTime && st.alive()
+}
+
+// ledGroup is false for a real server that a daemon started in somebody else's group, its own
+// perhaps: the rest of that group is not the server's.
+func (p Process) ledGroup() bool { return p.Exec && p.PGID == p.PID }
+
+// group lists the living processes of the group that p was started to lead, which keeps its
+// number as long as it has a member. A stranger that leads a group of that number is proof
+// that the old one is gone.
+func (p Process) group() (out []Process) {
+	if st, err := readStat(p.PID); err == nil && st.start != p.StartTime {
+		return nil
+	}
+	for _, pid := range processes() {
+		if st, err := readStat(pid); err == nil && st.pgid == p.PGID && st.alive() {
+			out = append(out, Process{Name: p.Name, Inc: p.Inc, PID: pid, PGID: st.pgid, StartTime: st.start})
+		}
+	}
+	return out
 }
 
 // same is identity: it does not matter how the two were found.
@@ -94,6 +119,13 @@ func (c *Controller) Kill(name string) int {
 // kill ends exactly this process: FindProcess opens a handle on whatever has the pid now,
 // the start time then says whether that is the one, and the handle cannot be recycled.
 func (p Process) kill() bool {
+	if p.ledGroup() {
+		killed := false
+		for _, q := range p.group() {
+			killed = q.kill() || killed
+		}
+		return killed
+	}
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {
 		return false
@@ -140,7 +172,7 @@ func (c *Controller) killAll() []Process {
 			if !slices.ContainsFunc(killed, p.same) {
 				killed = append(killed, p)
 			}
-			if p.PGID == p.PID && p.alive() {
+			if p.PGID == p.PID && !p.ledGroup() && p.alive() {
 				killGroup(p.PGID) // while its leader lives the group's number is its own
 			}
 		}

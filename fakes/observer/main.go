@@ -2,11 +2,15 @@ package observer
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -18,6 +22,7 @@ const (
 	ExitLost        = 71 // the controller went away
 	ExitExpired     = 72 // -max-life passed: a forgotten peer does not live for ever
 	ExitInput       = 73 // an input line over the bound, or an output that is closed
+	ExitExec        = 74 // -exec: the command cannot be run
 	ExitTerminated  = 143
 )
 
@@ -27,6 +32,7 @@ type options struct {
 	parent                    int // pid of the peer that forked this grandchild; 0 is a peer
 	ignoreTerm                bool
 	maxLife                   time.Duration
+	exec                      []string // the command to become; nil is a peer
 	args                      []string // as given, to start a grandchild with
 }
 
@@ -40,11 +46,20 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.StringVar(&o.tokenVar, "token-env", "TOKEN", "environment variable that holds the credential")
 	fs.DurationVar(&o.maxLife, "max-life", 15*time.Minute, "end after this time, whatever happens")
 	fs.IntVar(&o.parent, "parent", 0, "be the grandchild that this pid forked: serve nothing, wait for the end")
+	become := fs.Bool("exec", false, "report the spawn, then become the command in the remaining arguments")
 	fs.BoolVar(&o.ignoreTerm, "ignore-term", false, "ignore SIGTERM, SIGINT and SIGHUP")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
-	if fs.NArg() > 0 {
+	if *become {
+		o.exec = fs.Args()
+	}
+	if *become && (fs.NArg() == 0 || o.side == "") {
+		err := errors.New("peer: -exec needs -side and a command: peer -side SOCKET -exec COMMAND ARGUMENTS")
+		fmt.Fprintln(stderr, err)
+		return o, err
+	}
+	if !*become && fs.NArg() > 0 {
 		err := fmt.Errorf("peer: unexpected argument %q", fs.Arg(0))
 		fmt.Fprintln(stderr, err)
 		return o, err
@@ -63,6 +78,9 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if err != nil {
 		return ExitUsage
 	}
+	if o.exec != nil {
+		return become(o, stderr)
+	}
 	signals := catchSignals()
 	var s *side
 	behaviour := &Behaviour{}
@@ -74,6 +92,31 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		}
 	}
 	return newPeer(o, s, behaviour, signals, stdout, stderr).run(ctx, stdin)
+}
+
+// become reports the spawn and turns the process into a real server. It keeps its pid and
+// its group, by which the controller goes on knowing it; the side connection ends, since
+// nothing would report on it. Signals are as the daemon left them.
+func become(o options, stderr io.Writer) int {
+	path, err := exec.LookPath(o.exec[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly peer %s: %v; is it installed, and in PATH?\n", o.name, err)
+		return ExitExec
+	}
+	info := spawnInfo(o)
+	info.Exec = true
+	s, _, err := dialSide(o.side, hello{Tag: o.tag, Name: o.name, Report: Report{Kind: Spawned, Time: Now(), Spawn: info}})
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly peer %s: %v\n", o.name, err)
+		return ExitUnreachable
+	}
+	err = syscall.Exec(path, o.exec, os.Environ())
+	_ = s.conn.Close() // nothing more is to be said on it
+	fmt.Fprintf(stderr, "mayfly peer %s: cannot become %s: %v\n", o.name, o.exec[0], err)
+	return ExitExec
 }
 
 // RunIfPeer makes a test binary usable as the peer's command: called first in TestMain, it

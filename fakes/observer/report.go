@@ -53,6 +53,7 @@ type SpawnInfo struct {
 	StartTime  uint64       `json:"start_time"` // field 22 of /proc/PID/stat: with the pid, an identity
 	Grandchild bool         `json:"grandchild,omitempty"`
 	Parent     int          `json:"parent,omitempty"` // of a grandchild: the peer that forked it
+	Exec       bool         `json:"exec,omitempty"`   // it became a real server and reports nothing more
 	Argv       []string     `json:"argv"`
 	Env        []string     `json:"env"` // secrets included: never print it
 	Cwd        string       `json:"cwd"`
@@ -121,4 +122,5 @@ type Process struct {
 	StartTime  uint64
 	PGID       int
 	Grandchild bool
+	Exec       bool // a real server: its whole process group stands for it
 }
