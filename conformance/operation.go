@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
@@ -72,29 +75,62 @@ func (w *world) Start(ctx context.Context, call string, op scenarios.Operation) 
 
 // prepare returns what carries an operation out.
 func (w *world) prepare(ctx context.Context, o *operation, op scenarios.Operation, announce func()) (func() (string, error), error) {
-	c := w.rig.client()
 	switch x := op.(type) {
 	case scenarios.Call:
-		args := map[string]any{"text": o.mark, "a": 1, "b": 2}
+		// An observer peer echoes text; real servers call it message.
+		args := map[string]any{"text": o.mark, "message": o.mark, "a": 1, "b": 2}
 		return w.round(ctx, o, x.Agent, llm.Call(x.Tool, args), announce), nil
 	case scenarios.List:
 		return w.round(ctx, o, x.Agent, llm.Call("", nil), announce), nil
 	case scenarios.Reconnect:
 		id := w.agents[x.Agent].id
-		return func() (string, error) { return settled(c.ReconnectMcp(ctx, id, x.MCP)) }, w.handOver(announce)
+		req := &pb.ReconnectMcpMsg{Agent: id, Name: x.MCP}
+		return func() (string, error) { return settled(w.ask(ctx, req, announce)) }, nil
 	case scenarios.Upsert:
 		a, m := w.agents[x.Agent], w.mcp(x.MCP, x.Target)
 		a.put(m)
-		return func() (string, error) { return settled(c.UpsertMcp(ctx, a.id, m.json())) }, w.handOver(announce)
+		req := &pb.UpsertMcpMsg{Agent: a.id, Config: m.json()}
+		return func() (string, error) { return settled(w.ask(ctx, req, announce)) }, nil
 	}
 	return nil, fmt.Errorf("a live daemon cannot be made to do %q", op)
 }
 
-// handOver is for requests that announce nothing: they count as in hand once they are sent,
-// and what must be known about them a script awaits.
-func (w *world) handOver(announce func()) error {
-	announce()
-	return nil
+// pongBound is how long a Pong is waited for that says that a request was read.
+const pongBound = 2 * time.Second
+
+// ask sends a request and a Ping behind it on the same connection. Frames are read in their
+// order, so the Pong, or the answer if it is faster, says that the daemon has the request in
+// hand. A daemon that answers one request of a connection after the other keeps its Pong
+// back; it has had the request for long when the bound has passed.
+func (w *world) ask(ctx context.Context, req proto.Message, announce func()) (*pb.McpInfo, error) {
+	conn, err := wire.Dial(ctx, "unix", w.rig.daemon.socket)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if err := conn.WriteRequest(ctx, wire.Request(req)); err != nil {
+		return nil, err
+	}
+	if err := conn.WriteRequest(ctx, wire.Request(&pb.Ping{})); err != nil {
+		return nil, err
+	}
+	defer time.AfterFunc(pongBound, announce).Stop()
+	for {
+		m, err := conn.ReadAnswer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		announce()
+		switch x := wire.Body(m).(type) {
+		case *pb.Pong:
+		case *pb.McpInfo:
+			return x, nil
+		case *pb.ErrorMsg:
+			return nil, &wire.Error{Code: x.GetCode(), Message: x.GetMessage()}
+		default:
+			return nil, &wire.UnexpectedError{Request: wire.Variant(wire.Request(req)), Want: "McpInfo", Got: wire.Variant(m)}
+		}
+	}
 }
 
 // round runs one tool call in a session of its own.
@@ -157,22 +193,27 @@ func (w *world) Await(ctx context.Context, call string) error {
 // anything else hangs up.
 func (w *world) Cancel(ctx context.Context, call string) error {
 	o := w.ops[call]
-	select {
-	case <-o.done:
+	if !o.giveUp() {
 		return nil
-	default:
 	}
-	var err error
-	if o.handle != "" {
-		err = w.rig.client().CancelStream(ctx, o.handle)
-	}
-	o.mu.Lock()
-	if o.result == "pending" {
-		o.result, o.cancelled = "cancelled", true
-	}
-	o.mu.Unlock()
 	if o.handle == "" {
 		o.cancel()
+		return nil
+	}
+	err := w.rig.client().CancelStream(ctx, o.handle)
+	if _, over := errors.AsType[*wire.Error](err); over {
+		return nil // the run ended in this moment, which the caller did not wait for
 	}
 	return err
+}
+
+// giveUp ends a pending operation for its caller.
+func (o *operation) giveUp() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.result != "pending" {
+		return false
+	}
+	o.result, o.cancelled = "cancelled", true
+	return true
 }

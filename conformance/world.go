@@ -234,7 +234,11 @@ func (w *world) mcp(name string, t scenarios.Target) mcp {
 	if t.Token != "" {
 		env["TOKEN"] = w.secret(t.Token)
 	}
-	return w.rig.observed(name, t.Server, env)
+	m := w.rig.observed(name, t.Server, env)
+	if command := w.servers[t.Server].behaviour.Exec; command != nil {
+		m.Args = w.rig.ctl.ExecArgs(t.Server, command)
+	}
+	return m
 }
 
 func (w *world) secret(label string) string {
@@ -390,13 +394,24 @@ func (w *world) Query(ctx context.Context, q scenarios.Query) (string, error) {
 		}
 		return strconv.Itoa(n), nil
 	case scenarios.Arrived:
-		return strconv.Itoa(len(w.rig.ctl.Calls(q.Server))), nil
+		return strconv.Itoa(w.arrived(q.Server, q.Token)), nil
 	case scenarios.Result:
 		return w.ops[q.Call].outcome(), nil
 	case scenarios.Credential:
 		return w.credential(q.Call)
 	}
 	return "", fmt.Errorf("a live daemon cannot be asked for %q", q.Kind)
+}
+
+// arrived counts the calls that reached a server, with a token those that came under it.
+func (w *world) arrived(name, token string) int {
+	n := 0
+	for _, c := range w.rig.ctl.Calls(name) {
+		if token == "" || c.Credential == w.secret(token) {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *world) standing(ctx context.Context, q scenarios.Query) (string, error) {
