@@ -21,6 +21,7 @@ import (
 //	pages                     answer tools/list in three pages
 //	die-on-init               exit 7 on initialize, with a word on stderr
 //	leak-on-init              the same, printing LEAK from the environment
+//	tell-signals              name every SIGTERM and SIGWINCH on stderr
 //	no-tools                  offer no tools
 //	launcher, shell           start "shell" and "ignore-eof,ignore-term" below, and wait
 //	lone-launcher             the same, but close the own pipes
@@ -29,6 +30,9 @@ func runPeer(mode string) int {
 	has := func(word string) bool { return slices.Contains(words, word) }
 	if has("ignore-term") {
 		signal.Ignore(syscall.SIGTERM)
+	}
+	if has("tell-signals") {
+		tellSignals()
 	}
 	if has("launcher") {
 		return launch("shell")
@@ -42,6 +46,18 @@ func runPeer(mode string) int {
 		select {}
 	}
 	return 0
+}
+
+// tellSignals reports signals, which it otherwise ignores. SIGWINCH serves as a fence: of
+// two pending signals the lower number is delivered first.
+func tellSignals() {
+	got := make(chan os.Signal, 16)
+	signal.Notify(got, syscall.SIGTERM, syscall.SIGWINCH)
+	go func() {
+		for sig := range got {
+			fmt.Fprintln(os.Stderr, sig)
+		}
+	}()
 }
 
 // launch runs this binary again, below itself, and waits for it.

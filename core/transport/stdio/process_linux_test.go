@@ -87,6 +87,22 @@ func TestEachRungEndsAPeerThatHonoursIt(t *testing.T) {
 	}
 }
 
+func TestTerminateIsSentOnce(t *testing.T) {
+	s := connect(t, Options{}, "tell-signals,ignore-eof")
+	told := func(word string) int { return strings.Count(s.tail.text(s.secrets), word) }
+	s.Stop(transport.StageTerminate)
+	eventually(t, "the first SIGTERM", func() bool { return told("terminated") == 1 })
+	s.Stop(transport.StageTerminate)
+	s.Stop(transport.StageClose)
+	if err := syscall.Kill(s.proc.pid, syscall.SIGWINCH); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the fence", func() bool { return told("window changed") == 1 })
+	if got := told("terminated"); got != 1 {
+		t.Errorf("the peer got %d SIGTERM, want one", got)
+	}
+}
+
 func TestKilledLauncherLeavesDoneOpen(t *testing.T) {
 	s := connect(t, Options{}, "launcher")
 	server := callPID(t, s)
