@@ -147,13 +147,13 @@ func TestRequestsOfOneConnectionRunAtOnceWithinTheBound(t *testing.T) {
 // to it any more, and uses others meanwhile (SPEC DI-10).
 func TestAClientThatDoesNotReadDelaysNobody(t *testing.T) {
 	r := start(t, setup{cfg: func(c *Config) { c.FrameTimeout = 500 * time.Millisecond }})
-	big := r.agent("big", `{"description":"`+strings.Repeat("x", 900_000)+`","mcps":[`+r.server("m", "S")+`]}`)
+	big := r.agent("big", `{"description":"`+strings.Repeat("x", 100_000)+`","mcps":[`+r.server("m", "S")+`]}`)
 	deaf := r.raw()
 	ask, err := proto.Marshal(wire.Request(&pb.GetAgentMsg{Name: "big"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range maxOutstanding { // about 60 MB of answers that nobody takes
+	for range maxOutstanding { // about 12 MB of answers that nobody takes
 		if _, err := deaf.Write(frame(ask)); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestALaggingSubscriberIsTold(t *testing.T) {
 		return len(r.d.feed.subs) == 1
 	})
 	// More than the queues of the daemon and of the socket hold, at once.
-	e := &pb.AgentEventMsg{Agent: id, Content: strings.Repeat("x", 64<<10)}
+	e := &pb.AgentEventMsg{Agent: id, Content: strings.Repeat("x", 8<<10)}
 	for range feedQueue + writeQueue + 512 {
 		r.d.feed.publish(e)
 	}
@@ -210,10 +210,20 @@ func TestALaggingSubscriberIsTold(t *testing.T) {
 }
 
 func TestAnAnswerTooLongForAFrameIsAnError(t *testing.T) {
-	r := start(t, setup{})
-	for i := range 18 {
-		r.agent("a"+string(rune('a'+i)), `{"description":"`+strings.Repeat("x", 500_000)+`"}`)
+	ours, theirs := net.Pipe()
+	c := &client{ctx: t.Context(), conn: wire.NewConn(ours, wire.Config{})}
+	defer c.conn.Close()
+	reader := wire.NewConn(theirs, wire.Config{})
+	defer reader.Close()
+	sent := make(chan error, 1)
+	go func() {
+		sent <- c.transmit(wire.Answer(&pb.AgentList{Agents: []*pb.AgentInfo{{Config: strings.Repeat("x", wire.MaxFrame)}}}))
+	}()
+	m, err := reader.ReadAnswer(t.Context())
+	if e := m.GetError(); err != nil || e.GetCode() != 500 || !strings.HasPrefix(e.GetMessage(), "AgentList cannot be sent: frame of ") {
+		t.Errorf("%v %v", m, err)
 	}
-	_, err := r.c.ListAgents(r.ctx) // the description is in there twice
-	refused(t, "list", err, 500, "AgentList cannot be sent: frame of ")
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
 }

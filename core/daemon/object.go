@@ -50,11 +50,16 @@ func jsonProblem(err error) error {
 }
 
 // encodeObject writes an object with sorted keys and without the escapes that HTML needs.
-func encodeObject(obj object) []byte {
+func encodeObject(obj object) []byte { return encode(obj) }
+
+// encodeString writes a string in the same way.
+func encodeString(s string) []byte { return encode(s) }
+
+func encode(v any) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(obj); err != nil {
+	if err := enc.Encode(v); err != nil {
 		panic(fmt.Sprintf("CF-5: what was decoded from JSON does not encode: %v", err))
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))

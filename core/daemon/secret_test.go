@@ -50,13 +50,18 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 	}
 	r.model.FailNext(llm.Fault{Status: 400})
 	note(r.ephemeral(id, "x"), nil)
-	if err := r.c.DeleteAgent(r.ctx, id); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"m", "h"} {
+		if err := r.c.DeleteMcp(r.ctx, id, name); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for { // the last event of all
+	for { // up to the last event of all
 		e, err := sub.Recv()
-		note(e, err)
-		if err != nil || e.Kind == pb.McpEventKind_MCP_EVENT_KIND_DISCONNECTED {
+		if err != nil {
+			t.Fatal(err)
+		}
+		note(e, nil)
+		if e.Name == "h" && e.Kind == pb.McpEventKind_MCP_EVENT_KIND_DISCONNECTED {
 			break
 		}
 	}

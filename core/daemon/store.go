@@ -114,16 +114,8 @@ func parseItem(item storedItem) (*record, error) {
 // save makes records the content of the file. When it fails, file and memory agree on the
 // old content, and the error says so where even that could not be achieved.
 func (s *store) save(records []*record) error {
-	file := storeFile{Version: storeVersion, Agents: make([]storedItem, 0, len(records))}
-	for _, r := range records {
-		file.Agents = append(file.Agents, storedItem{ID: r.id, Name: r.name, Config: r.config})
-	}
-	data, err := json.MarshalIndent(file, "", " ")
-	if err != nil {
-		panic(fmt.Sprintf("CF-5: a record does not encode: %v", err))
-	}
-	data = append(data, '\n')
-	err = s.files.replace(s.path, data)
+	data := encodeStore(records)
+	err := s.files.replace(s.path, data)
 	if err == nil {
 		s.last = data
 		return nil
@@ -137,6 +129,30 @@ func (s *store) save(records []*record) error {
 			"since the old store could not be put back: %w", err, undo)
 	}
 	return failed
+}
+
+// encodeStore writes one agent a line. The configs are JSON already: to send them through an
+// encoder again would cost more than everything else in an edit.
+func encodeStore(records []*record) []byte {
+	size := 0
+	for _, r := range records {
+		size += len(r.config) + len(r.name) + len(`,{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","name":"","config":}`) + 8
+	}
+	var buf bytes.Buffer
+	buf.Grow(size + 64)
+	fmt.Fprintf(&buf, "{\"version\":%d,\"agents\":[", storeVersion)
+	for i, r := range records {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		buf.WriteString("\n{\"id\":\"" + r.id + "\",\"name\":")
+		buf.Write(encodeString(r.name))
+		buf.WriteString(",\"config\":")
+		buf.Write(r.config)
+		buf.WriteByte('}')
+	}
+	buf.WriteString("\n]}\n")
+	return buf.Bytes()
 }
 
 // undo puts the last known content back.
