@@ -187,6 +187,54 @@ func TestCallWakesOnlyWhatItNeeds(t *testing.T) {
 	})
 }
 
+// DI-7, DI-8: of several that are known to export a tool the first declarer serves, and
+// neither the later ones nor those that nobody has listed yet are woken for it.
+func TestFirstKnownDeclarerServes(t *testing.T) {
+	bubble(t, func(r *rig) {
+		o := r.owner("a", "other", "S", "R")
+		r.d.Server("other").Update(func(b *fakes.Behaviour) { b.Tools = fakes.Tools("saw") })
+		for _, n := range []string{"S", "R"} {
+			r.d.Server(n).Update(func(b *fakes.Behaviour) { b.Answers = says(n) })
+		}
+		_, err := o.Dispatch(bg)
+		must(t, err)
+		r.d.Server("new")
+		must(t, o.Declare("new", cfgOf("new")))
+		pass(idle + tick)
+		if got := <-goCall(bg, o, "echo"); got.err != nil || got.text != "S" {
+			t.Errorf("%+v", got)
+		}
+		synctest.Wait()
+		r.wantCounts("other", 1, 0)
+		r.wantCounts("S", 2, 1)
+		r.wantCounts("R", 1, 0)
+		r.wantCounts("new", 0, 0)
+	})
+}
+
+// DI-9: a call that was served leaves no ticket in the waiter lists of siblings that were
+// woken for it.
+func TestServedCallLeavesNoWaiters(t *testing.T) {
+	few := func(c *core.Config) { l := times(); l.MaxWaiters = 2; c.Lifecycle = &l }
+	bubbleWith(t, few, func(r *rig) {
+		o := r.owner("a", "S", "R")
+		r.d.Server("R").Update(func(b *fakes.Behaviour) { b.Tools = fakes.Tools("saw"); b.Answers = says("sawn") })
+		r.d.Server("S").Hold(fakes.Initialize)
+		r.d.Server("R").Hold(fakes.Initialize)
+		one, two := goCall(bg, o, "echo"), goCall(bg, o, "echo")
+		synctest.Wait()
+		r.d.Server("S").Release(fakes.Initialize)
+		must(t, (<-one).err)
+		must(t, (<-two).err)
+		r.wantState(o, "R", lifecycle.Connecting)
+		one, two = goCall(bg, o, "saw"), goCall(bg, o, "saw")
+		synctest.Wait()
+		r.d.Server("R").Release(fakes.Initialize)
+		must(t, (<-one).err)
+		must(t, (<-two).err)
+	})
+}
+
 // DI-7, DI-8: without catalogues, everything that could export the tool comes up at once and
 // the first declarer that can serve does, in declaration order.
 func TestUnknownToolAsksInOrder(t *testing.T) {

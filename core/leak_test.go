@@ -1,0 +1,63 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/mayfly-mcp/mayfly/fakes"
+)
+
+// A host that lives for months keeps nothing of what is gone: neither configurations, which
+// hold secrets, nor owners, and its tables are as long as its busiest moment.
+func TestHostForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		d := fakes.NewDialer(fakes.Config{})
+		d.Server("S")
+		h, err := Open(Config{Dialer: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 200 {
+			o, err := h.Owner("a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := o.Declare("m", transport.Config{Command: "S", Auth: fmt.Sprint(i)}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := o.Call(ctx, "echo", nil); err != nil {
+				t.Fatal(err)
+			}
+			sub, err := h.Watch()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sub.Close()
+			o.Close()
+			synctest.Wait()
+		}
+		if n := len(h.byFP) + len(h.owners) + len(h.bus.subs); n != 0 {
+			t.Errorf("%d fingerprints, %d owners, %d subscribers are kept", len(h.byFP), len(h.owners), len(h.bus.subs))
+		}
+		if len(h.peers) > 2 || len(h.waiters) > 3 {
+			t.Errorf("%d peer slots and %d ticket slots for one at a time", len(h.peers), len(h.waiters))
+		}
+		for _, p := range h.peers {
+			if p != nil {
+				t.Errorf("the payload of %s is kept", shortID(p.fp))
+			}
+		}
+		for _, w := range h.waiters {
+			if w != nil {
+				t.Errorf("ticket %d is kept", w.ticket)
+			}
+		}
+		if err := h.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
