@@ -186,7 +186,8 @@ func TestSettings(t *testing.T) {
 		cannotOpen(t, plain(home), layout(home).settings, want)
 	}
 	home := newHome(t)
-	put(t, layout(home).settings, "[mcp]\nidle_timeout = 0\nfailed_retry = \"1m\"\nmax_spawns = 3\n[llm]\nbase_url = \"http://h/v1/\"\n[cache]\nsessions = 32\n[tasks]\nx = 1\n[mcp.more]\ny = 2\n")
+	put(t, layout(home).settings, "[mcp]\nidle_timeout = 0\nfailed_retry = \"1m\"\nmax_spawns = 3\n"+
+		"[llm]\nbase_url = \"http://h/v1/\"\n[cache]\nsessions = 32\n[tasks]\nx = 1\n[mcp.more]\ny = 2\n")
 	s, err := loadSettings(layout(home).settings)
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,23 +35,16 @@ func (r *rig) askEnvelope(m *pb.ClientMessage) (*pb.ServerMessage, error) {
 	return conn.Do(r.ctx, m)
 }
 
-func TestEveryRefusalOfTheProtocol(t *testing.T) {
-	r := start(t, setup{})
-	a := r.agent("a", `{"mcps":[`+r.server("m", "S")+`]}`)
-	r.agent("taken", `{}`)
-	if err := r.c.CreateSession(r.ctx, &pb.CreateSessionMsg{SessionHandle: "s", Agent: a}); err != nil {
-		t.Fatal(err)
-	}
-	before := r.picture()
-	for _, c := range []struct {
-		req  proto.Message
-		code uint32
-		text string
-	}{
-		{&pb.GetConfig{}, 410, "GetConfig was retired"},
-		{&pb.CompactMsg{}, 500, "CompactMsg is not supported"},
-		{&pb.ListModelsMsg{}, 500, "ListModelsMsg is not supported"},
+// refusalCase is a request, and how it must be refused.
+type refusalCase struct {
+	req  proto.Message
+	code uint32
+	text string
+}
 
+// createRefusals are about what can be wrong with a new agent.
+func createRefusals() []refusalCase {
+	return []refusalCase{
 		{&pb.CreateAgentMsg{Name: "x", Config: "{"}, 500, "invalid AgentConfig JSON: it ends too early"},
 		{&pb.CreateAgentMsg{Name: "x", Config: "[]"}, 500, "invalid AgentConfig JSON: it must be an object, not a list"},
 		{&pb.CreateAgentMsg{Name: "x", Config: "{} {}"}, 500, "invalid AgentConfig JSON: there is something behind its end"},
@@ -69,14 +63,21 @@ func TestEveryRefusalOfTheProtocol(t *testing.T) {
 		{&pb.CreateAgentMsg{Name: "a.b", Config: "{}"}, 500, "agent: name 'a.b' must not contain"},
 		{&pb.CreateAgentMsg{Name: "a\nb", Config: "{}"}, 500, "agent: name 'a\uFFFDb' must not contain"},
 		{&pb.CreateAgentMsg{Name: strings.Repeat("x", 300), Config: "{}"}, 500, "must not be longer than 256 bytes"},
+	}
+}
 
+// agentRefusals are about agents; a is one that exists.
+func agentRefusals(a string) []refusalCase {
+	return []refusalCase{
+		{&pb.GetConfig{}, 410, "GetConfig was retired"},
+		{&pb.CompactMsg{}, 500, "CompactMsg is not supported"},
+		{&pb.ListModelsMsg{}, 500, "ListModelsMsg is not supported"},
 		{&pb.UpdateAgentMsg{Agent: badID, Config: "{}"}, 500, "invalid agent id 'nonsense': "},
 		{&pb.UpdateAgentMsg{Agent: badID, Config: "{"}, 500, "invalid agent id 'nonsense': "},
 		{&pb.UpdateAgentMsg{Agent: unknownID, Config: "{}"}, 500, "agent '" + unknownID + "' not found"},
 		{&pb.UpdateAgentMsg{Agent: a, Config: "7"}, 500, "invalid AgentConfig JSON: "},
 		{&pb.UpdateAgentMsg{Agent: a, Config: `{"mcps":[{"name":"m"},{"name":""}]}`}, 500, "key mcps[1].name is empty"},
 		{&pb.UpdateAgentMsg{Agent: a, Config: `{"description":7}`}, 500, "key description must be a string"},
-
 		{&pb.DeleteAgentMsg{Agent: badID}, 500, "invalid agent id"},
 		{&pb.DeleteAgentMsg{Agent: unknownID}, 404, "agent '" + unknownID + "' not found in local manifest"},
 		{&pb.RenameAgentMsg{Agent: badID, NewName: "x"}, 500, "invalid agent id"},
@@ -84,7 +85,12 @@ func TestEveryRefusalOfTheProtocol(t *testing.T) {
 		{&pb.RenameAgentMsg{Agent: a, NewName: ""}, 500, "agent: name must not be empty"},
 		{&pb.RenameAgentMsg{Agent: a, NewName: "taken"}, 500, "agent 'taken' already exists"},
 		{&pb.GetAgentMsg{Name: "nobody"}, 404, "agent 'nobody' not found"},
+	}
+}
 
+// mcpRefusals are about the MCPs of the agent a.
+func mcpRefusals(a string) []refusalCase {
+	return []refusalCase{
 		{&pb.ListMcpsMsg{Agent: badID}, 500, "invalid agent id"},
 		{&pb.ListMcpsMsg{Agent: unknownID}, 500, "agent '" + unknownID + "' not found"},
 		{&pb.UpsertMcpMsg{Agent: "", Config: `{"name":"m"}`}, 500, "invalid agent id ''"},
@@ -99,7 +105,12 @@ func TestEveryRefusalOfTheProtocol(t *testing.T) {
 		{&pb.ReconnectMcpMsg{Agent: badID, Name: "m"}, 500, "invalid agent id"},
 		{&pb.ReconnectMcpMsg{Agent: unknownID, Name: "m"}, 500, "agent '" + unknownID + "' not found"},
 		{&pb.ReconnectMcpMsg{Agent: a, Name: "nope"}, 500, "mcp 'nope' is not registered for agent '" + a + "'"},
+	}
+}
 
+// sessionRefusals are about sessions; s is one that exists.
+func sessionRefusals(a string) []refusalCase {
+	return []refusalCase{
 		{&pb.CreateSessionMsg{Agent: a}, 500, "session_handle is required"},
 		{&pb.CreateSessionMsg{Agent: badID, SessionHandle: "h"}, 500, "invalid agent id"},
 		{&pb.CreateSessionMsg{Agent: unknownID, SessionHandle: "h"}, 500, "agent '" + unknownID + "' not registered"},
@@ -117,7 +128,19 @@ func TestEveryRefusalOfTheProtocol(t *testing.T) {
 		{&pb.CancelStreamMsg{SessionHandle: "h"}, 500, "session not found for handle='h'"},
 		{&pb.CancelStreamMsg{SessionHandle: "s"}, 500, "no cancellable operation for session 1"},
 		{&pb.KillMsg{SessionHandle: "h"}, 404, "conversation not found for handle='h'"},
-	} {
+	}
+}
+
+func TestEveryRefusalOfTheProtocol(t *testing.T) {
+	r := start(t, setup{})
+	a := r.agent("a", `{"mcps":[`+r.server("m", "S")+`]}`)
+	r.agent("taken", `{}`)
+	if err := r.c.CreateSession(r.ctx, &pb.CreateSessionMsg{SessionHandle: "s", Agent: a}); err != nil {
+		t.Fatal(err)
+	}
+	before := r.picture()
+	cases := slices.Concat(createRefusals(), agentRefusals(a), mcpRefusals(a), sessionRefusals(a))
+	for _, c := range cases {
 		_, err := r.ask(c.req)
 		refused(t, fmt.Sprintf("%T %.60v", c.req, c.req), err, c.code, c.text)
 	}
