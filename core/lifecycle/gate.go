@@ -198,6 +198,10 @@ func (m *Machine) find(id Ticket) (int32, bool) {
 // endTicket frees a slot. Its fields stay readable until the slot is opened again.
 func (m *Machine) endTicket(slot int32) { m.tickets[slot].phase = ticketFree }
 
+// refuse answers a ticket with no; 0 names none, and nobody waits for its answer.
 func (m *Machine) refuse(t Ticket, why Reason) {
+	if t == 0 {
+		return
+	}
 	m.reply(Reply{Kind: ReplyRefused, Ticket: t, Reason: why, RetryAt: Never})
 }

@@ -28,6 +28,23 @@ func TestCoOwnerKeepsPeer(t *testing.T) {
 	l.want(Exited(1, 1), "forget p1.1")
 }
 
+// TestDeathTellsTheDeadNothing: the end of its own call is what makes the peer go, while it still
+// held another name for it (PC-8).
+func TestDeathTellsTheDeadNothing(t *testing.T) {
+	l := newLab(t, labConfig())
+	l.do(l.declare(alice, git, fpA), l.declare(bob, git, fpA), l.declare(bob, web, fpA),
+		l.dispatch("b", bob), l.dispatch("a", alice), InputConnected(1, 1, 3), l.done("a", DoneTransport))
+	l.at(40).want(TimeReached(), "") // overdue, kept for bob's call
+	l.want(OwnerDied(bob), "abandon-call b (dead-owner); stop p1.1 close; alice/1: disconnected")
+}
+
+// TestRefusalOfNoTicket is silence.
+func TestRefusalOfNoTicket(t *testing.T) {
+	l := newLab(t, labConfig())
+	l.want(Release(0, alice, git), "")
+	l.want(Declare(0, 9, git, fpA), "")
+}
+
 // TestReleasedClaimLeavesItsCalls: a call in flight of a claim that was given up is left to
 // finish on a peer that lives on, and keeps it busy until then.
 func TestReleasedClaimLeavesItsCalls(t *testing.T) {
