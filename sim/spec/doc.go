@@ -8,7 +8,7 @@
 //
 // # Smallest use
 //
-//	m := spec.New(spec.Config{IdleTimeout: 30 * time.Minute, …})
+//	m := spec.New(spec.Config{IdleTimeout: 30 * time.Minute, MaxWaiters: 64 /* … */})
 //	err := m.Follow(now, spec.Input{Kind: spec.Dispatch, Ticket: 7, Owner: "a", Name: "git"}, seen)
 //
 // Follow takes one input and what the subject did upon it. The error names the clause that
@@ -29,6 +29,6 @@
 // # Not promised
 //
 // The model is slow, is not safe for concurrent use, and after an error is of no further use.
-// It trusts its caller to tell it the truth about what happened, in order. It does not know
-// names of secrets, texts, or what a process is.
+// It trusts its caller to tell it the truth about what happened, in order. It knows no
+// configuration, no error text and no process; whoever watches a daemon hands it identities.
 package spec
