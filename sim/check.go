@@ -56,10 +56,10 @@ var Checks = []Check{
 	{"OWNER-TICKET", "CL-13", "no ticket waits for a claim that is gone"},
 	{"CANCEL", "CA-4", "a ticket ends when its caller gives up"},
 	{"FORGET", "CL-2", "a declaration is forgotten only when nobody claims it and nothing of it runs"},
-	{"PROGRESS", "ST-4", "a deadline that was reached does not remain due"},
+	{"PROGRESS", "ST-4", "a deadline that was reached does not remain due, and deadlines are for something"},
+	{"DRAIN", "SH-1", "in a drain what serves no call is stopped at once, and the last exit ends it"},
 	{"LEAK", "SH-1", "after a drain and the stop ladders nothing is left"},
 	{"PANIC", "CF-7", "the subject does not panic"},
-	{"TAPE-FULL", "-", "a recorded run fits on a tape"},
 }
 
 // Violation is a broken rule: a Check, or an invariant of the subject itself.
@@ -106,9 +106,14 @@ func (w *world) step(in lifecycle.Input) {
 	w.in = in
 	w.result.Steps++
 	w.result.Inputs[in.Kind]++
+	w.inSubject = true
 	out := w.subject.Step(w.now, in)
+	w.inSubject = false
 	w.hash.input(w.now, &w.in)
 	w.hash.output(&out)
+	if len(out.Effects)+len(out.Replies)+len(out.Events) > 0 {
+		w.idleTicks = 0
+	}
 	for i := range out.Effects {
 		w.effect(&out.Effects[i])
 	}
@@ -119,6 +124,7 @@ func (w *world) step(in lifecycle.Input) {
 		w.event(&out.Events[i])
 	}
 	w.checkFarewell()
+	w.checkBereft()
 	for _, id := range w.touched {
 		w.checkPeer(id)
 	}
@@ -127,10 +133,28 @@ func (w *world) step(in lifecycle.Input) {
 	}
 	w.touched, w.lost = w.touched[:0], w.lost[:0]
 	w.epoch++
+	w.inSubject = true
 	w.deadline = w.subject.Deadline()
+	w.inSubject = false
+	w.checkDrained()
 	if w.result.Steps%uint64(w.opt.AuditEvery) == 0 {
 		w.audit()
 	}
+}
+
+// checkDrained demands that a drained subject which has nothing left wants nothing more.
+func (w *world) checkDrained() {
+	if w.draining && w.live == 0 && w.deadline != lifecycle.Never {
+		w.fail("DRAIN", "nothing runs any more and there is still a deadline at %v", time.Duration(w.deadline))
+	}
+}
+
+// view asks what a listing shows.
+func (w *world) view(id lifecycle.PeerID) lifecycle.View {
+	w.inSubject = true
+	v := w.subject.View(id)
+	w.inSubject = false
+	return v
 }
 
 // name describes an incarnation in a violation.

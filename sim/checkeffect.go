@@ -80,6 +80,7 @@ func (w *world) abandoned(e *lifecycle.Effect) {
 	if p == nil {
 		return
 	}
+	w.cutAt = w.epoch
 	if p.up || p.stage != lifecycle.NoStage {
 		w.fail("CONNECT-CUT", "the attempt of %s was abandoned after it had ended", w.name(e.Peer))
 	}

@@ -5,7 +5,7 @@ import "github.com/mayfly-mcp/mayfly/core/lifecycle"
 // checkPeer holds what the subject lists of a peer against the books.
 func (w *world) checkPeer(id lifecycle.PeerID) {
 	p := &w.peers[id]
-	v := w.subject.View(id)
+	v := w.view(id)
 	from, phase := p.state, p.phase
 	p.state, p.phase = v.State, v.Phase
 	if p.config == 0 {
@@ -16,6 +16,12 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 		return
 	}
 	c := &w.configs[p.config]
+	if !p.live && p.inFlight != 0 {
+		w.fail("CALL-STRANDED", "%d calls are in flight on %s, which has exited", p.inFlight, w.name(id))
+	}
+	if w.draining && p.live && p.inFlight == 0 && p.stage == lifecycle.NoStage {
+		w.fail("DRAIN", "%s runs on in a drain and serves no call", w.name(id))
+	}
 	if from != v.State {
 		w.checkTransition(id, from, v.State)
 	}
@@ -121,8 +127,8 @@ func (w *world) failedFor(p *peer, from lifecycle.State) bool {
 		return from == lifecycle.Connecting || from == lifecycle.Connected
 	case lifecycle.InExited:
 		return !p.live && (from == lifecycle.Connecting || from == lifecycle.Connected)
-	case lifecycle.InCallDone:
-		return from == lifecycle.Connected && w.in.Done == lifecycle.DoneTransport
+	case lifecycle.InCallDone: // whether it may is for checkCallEffect to say
+		return from == lifecycle.Connected
 	case lifecycle.InTimeReached:
 		return from == lifecycle.Connected && p.timedOut == w.epoch ||
 			from == lifecycle.Connecting && w.now == p.dialedAt+lifecycle.Instant(w.cfg.ConnectTimeout)

@@ -50,7 +50,7 @@ func (w *world) settled(t *ticket, r *lifecycle.Reply) {
 		w.fail("REPLY-CAUSE", "ticket %d, a %s, was answered settled", t.id, t.op)
 		return
 	}
-	v := w.subject.View(r.Peer)
+	v := w.view(r.Peer)
 	switch {
 	case w.peers[r.Peer].config != t.config:
 		w.fail("ISOLATION", "tenant t%d claims %v and was answered for %s", t.tenant, w.configs[t.config].target, w.name(r.Peer))
@@ -72,9 +72,10 @@ func (w *world) refused(t *ticket, r *lifecycle.Reply) {
 	case lifecycle.ReasonNoClaim:
 		holds = t.config == 0 && !t.ghost
 	case lifecycle.ReasonFailed:
-		holds = t.op == OpDispatch && t.config != 0 && w.subject.View(r.Peer).State == lifecycle.Failed
+		holds = t.op == OpDispatch && t.config != 0 && w.view(r.Peer).State == lifecycle.Failed
 	case lifecycle.ReasonOverloaded:
 		holds = t.config != 0 && int(c.waiting) > w.cfg.MaxWaiters
+		w.checkOverloaded(t)
 	case lifecycle.ReasonReleased:
 		holds = w.in.Kind == lifecycle.InRelease && w.tenants[t.tenant].claims[t.name-1].config == 0
 	case lifecycle.ReasonCancelled:
@@ -88,6 +89,33 @@ func (w *world) refused(t *ticket, r *lifecycle.Reply) {
 	}
 }
 
+// checkOverloaded demands that a reconnect which was refused has replaced nothing.
+func (w *world) checkOverloaded(t *ticket) {
+	if t.op != OpReconnect || t.config == 0 {
+		return
+	}
+	c := &w.configs[t.config]
+	c.reconnect = t.joined
+	if w.cutAt == w.epoch {
+		w.fail("CONNECT-CUT", "the attempt of %s was abandoned for a reconnect that was refused", w.name(c.peer))
+	}
+}
+
+// checkBereft demands that nothing waits for a claim that went in this step.
+func (w *world) checkBereft() {
+	if w.in.Kind != lifecycle.InOwnerDied && w.in.Kind != lifecycle.InRelease {
+		return
+	}
+	a := &w.tenants[w.byOwner[w.in.Owner]]
+	for _, slot := range a.open[:a.nOpen] {
+		t := &w.tickets[slot]
+		gone := w.in.Kind == lifecycle.InOwnerDied || t.name == uint8(w.in.Name)
+		if gone && t.phase == ticketWaiting && !t.ghost && t.config != 0 {
+			w.fail("OWNER-TICKET", "ticket %d of tenant t%d still waits for m%d, and the claim is gone", t.id, t.tenant, t.name)
+		}
+	}
+}
+
 // checkAnswered demands an answer in the very step of a request whose answer is known.
 func (w *world) checkAnswered(slot int32) {
 	t := &w.tickets[slot]
@@ -95,8 +123,8 @@ func (w *world) checkAnswered(slot int32) {
 		return
 	}
 	c := &w.configs[t.config]
-	if t.ghost || t.config == 0 {
-		w.fail("REPLY-NOW", "ticket %d of tenant t%d waits and has no claim", t.id, t.tenant)
+	if t.ghost || t.config == 0 || w.draining {
+		w.fail("REPLY-NOW", "ticket %d of tenant t%d waits and there is nothing to wait for", t.id, t.tenant)
 		return
 	}
 	switch w.peers[c.peer].state {

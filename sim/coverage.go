@@ -47,22 +47,56 @@ func (c *Coverage) each(visit func(from, in, to int, n uint64)) {
 	}
 }
 
-// WriteTransitions prints the changes of state, one a line, in a fixed order.
-func (c *Coverage) WriteTransitions(w io.Writer) {
+// Cell is one line of coverage: how often an input led from one standing to another. Input
+// is empty for changes of state counted over all inputs.
+type Cell struct {
+	From  string `json:"from"`
+	Input string `json:"input,omitempty"`
+	To    string `json:"to"`
+	N     uint64 `json:"n"`
+}
+
+// Reached returns the cells that were reached, in a fixed order.
+func (c *Coverage) Reached() []Cell {
+	var out []Cell
+	c.each(func(from, in, to int, n uint64) {
+		out = append(out, Cell{standingWord(from), lifecycle.InputKind(in).String(), standingWord(to), n})
+	})
+	return out
+}
+
+// StateChanges returns the changes of state that happened, in a fixed order.
+func (c *Coverage) StateChanges() []Cell {
+	var out []Cell
 	for from := range c.Transitions {
 		for to, n := range c.Transitions[from] {
 			if n > 0 {
-				fmt.Fprintf(w, "  %-12s → %-12s %10d\n", lifecycle.State(from), lifecycle.State(to), n)
+				out = append(out, Cell{From: stateWord(from), To: stateWord(to), N: n})
 			}
 		}
+	}
+	return out
+}
+
+// WriteTransitions prints the changes of state, one a line, in a fixed order.
+func (c *Coverage) WriteTransitions(w io.Writer) {
+	for _, x := range c.StateChanges() {
+		fmt.Fprintf(w, "  %10d %s → %s\n", x.N, x.From, x.To)
 	}
 }
 
 // WriteCells prints the cells that were reached, one a line, in a fixed order.
 func (c *Coverage) WriteCells(w io.Writer) {
-	c.each(func(from, in, to int, n uint64) {
-		fmt.Fprintf(w, "  %-22s %-14s %-22s %10d\n", standingWord(from), lifecycle.InputKind(in), standingWord(to), n)
-	})
+	for _, x := range c.Reached() {
+		fmt.Fprintf(w, "  %10d %-22s %-14s → %s\n", x.N, x.From, x.Input, x.To)
+	}
+}
+
+func stateWord(i int) string {
+	if i == 0 {
+		return "none"
+	}
+	return lifecycle.State(i).String()
 }
 
 func standingWord(i int) string {

@@ -187,10 +187,17 @@ func (d *decoder) checkEntry(e *Entry) error {
 func parseEntry(s string) (e Entry, err error) {
 	w := strings.Split(s, " ")
 	at, err := time.ParseDuration(w[0])
-	if err != nil || at < 0 || len(w) < 3 {
+	if err != nil || at < 0 || len(w) < 2 {
 		return e, fmt.Errorf("%q is not an entry: write a time, who, and what", s)
 	}
 	e.At = lifecycle.Instant(at)
+	if w[1] == "drain" {
+		e.Op = OpDrain
+		return e, exactly(w, 2)
+	}
+	if len(w) < 3 {
+		return e, fmt.Errorf("the entry is cut short")
+	}
 	if w[1] == "dial" {
 		e.Op = OpDial
 		if e.Target, err = parseTarget(w[2]); err == nil {
@@ -202,7 +209,7 @@ func parseEntry(s string) (e Entry, err error) {
 		return e, err
 	}
 	op := index(opNames[:], w[2])
-	if op < 1 || Op(op) == OpDial {
+	if op < 1 || Op(op) == OpDial || Op(op) == OpDrain {
 		return e, fmt.Errorf("input %q is unknown", w[2])
 	}
 	e.Op = Op(op)

@@ -47,7 +47,10 @@ func (t *Tape) String() string {
 func (e *Entry) String() string {
 	words := []string{time.Duration(e.At).String()}
 	add := func(w ...string) { words = append(words, w...) }
-	if e.Op == OpDial {
+	switch e.Op {
+	case OpDrain:
+		return words[0] + " drain"
+	case OpDial:
 		add("dial", e.Target.String())
 		add(e.Dial.words()...)
 		return strings.Join(words, " ")
@@ -61,7 +64,7 @@ func (e *Entry) String() string {
 	case OpDispatch:
 		add(fmt.Sprintf("m%d", e.Name))
 		add(e.Call.words()...)
-	case OpBorn, OpDie, OpDial:
+	case OpBorn, OpDie, OpDial, OpDrain:
 	}
 	return strings.Join(words, " ")
 }

@@ -18,6 +18,8 @@ const (
 	MaxOpen    = 8         // tickets that one tenant has open at a time; more are not sent
 	MaxTape    = 4_000_000 // entries of a recorded or decoded tape
 	MinPeriod  = time.Second
+	// MaxTenantHours bounds Tenants times For, which is what a run costs.
+	MaxTenantHours = 50_000_000
 )
 
 // Options says what to simulate. Zero values are replaced by the defaults named here.
@@ -35,7 +37,13 @@ type Options struct {
 	Record bool
 	// Subject makes the lifecycle under test; nil means NewMachine.
 	Subject func(lifecycle.Config) Subject
+	// Stop is asked now and then whether to give up; nil means never. A run that was given
+	// up returns ErrStopped.
+	Stop func() bool
 }
+
+// ErrStopped is returned by a run that Options.Stop ended.
+var ErrStopped = errors.New("the run was stopped before its end")
 
 // WithDefaults returns the options with zero values replaced.
 func (o Options) WithDefaults() Options {
@@ -77,6 +85,8 @@ func (o Options) Validate() error {
 		"tenants is %d; use 1 to %d (MaxTenants)", o.Tenants, MaxTenants)
 	refuse(o.For < time.Second || o.For > MaxFor,
 		"for is %v; use 1s to %v (MaxFor)", o.For, MaxFor)
+	refuse(int64(o.For/time.Hour) > MaxTenantHours/int64(max(o.Tenants, 1)),
+		"%d tenants for %v are more than %d tenant-hours (MaxTenantHours)", o.Tenants, o.For, MaxTenantHours)
 	refuse(o.AuditEvery < 1, "audit-every is %d; use 1 or more", o.AuditEvery)
 	errs = append(errs, o.Config.Validate())
 	for _, p := range periods(&o.Config) {
@@ -89,7 +99,22 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// setting is a duration of the configuration under its name on tapes.
+// Setting is a duration of the configuration under its name on tapes.
+type Setting struct {
+	Name  string
+	Value time.Duration
+}
+
+// Durations lists the durations of a configuration in the order of tapes.
+func Durations(c lifecycle.Config) []Setting {
+	var out []Setting
+	for _, s := range durations(&c) {
+		out = append(out, Setting{s.name, *s.value})
+	}
+	return out
+}
+
+// setting is a place for a Setting.
 type setting struct {
 	name  string
 	value *time.Duration
@@ -127,13 +152,14 @@ type Mix struct {
 	Die       int // turns that begin with the owner's death, and a rebirth later
 	DieInTurn int // calls followed at once by the owner's death
 	Ghost     int // dead owners that go on to ask for something
+	Abrupt    int // runs that are drained in the midst of everything rather than at rest
 	Snipe     int // waits that end exactly at the machine's next deadline, or beside it
 }
 
 // DefaultMix returns a day in a daemon's life with its troubles made frequent.
 func DefaultMix() Mix {
 	return Mix{Shared: 550, Listing: 80, Parallel: 120, Cancel: 15, Rotate: 25, Move: 20,
-		Release: 15, Reconnect: 20, Ensure: 20, Die: 20, DieInTurn: 2, Ghost: 200, Snipe: 10}
+		Release: 15, Reconnect: 20, Ensure: 20, Die: 20, DieInTurn: 2, Ghost: 200, Abrupt: 500, Snipe: 10}
 }
 
 // Faults says how servers misbehave. The classes are weights, the others each in a thousand.

@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/mayfly-mcp/mayfly/core/lifecycle"
+import (
+	"fmt"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
 
 // perform carries out one action. An action that has lost its object does nothing, so that
 // any part of a tape is a tape.
@@ -8,9 +12,12 @@ func (w *world) perform(e *Entry) {
 	if w.tape != nil {
 		w.record(e)
 	}
+	if e.Op == OpDrain {
+		w.drain()
+		return
+	}
 	t := int32(e.Tenant)
-	a := &w.tenants[t]
-	if a.owner == 0 && e.Op != OpBorn {
+	if w.tenants[t].owner == 0 && e.Op != OpBorn {
 		return
 	}
 	w.result.Actions[e.Op]++
@@ -27,14 +34,14 @@ func (w *world) perform(e *Entry) {
 		w.ask(e)
 	case OpCancel:
 		w.cancel(e)
-	case OpDial:
-		panic("sim: a dial plan is not an action")
+	case OpDial, OpDrain:
+		panic("SIM-ACTION: " + e.Op.String() + " is not an action of a tenant")
 	}
 }
 
 func (w *world) record(e *Entry) {
 	if len(w.tape.Entries) == MaxTape {
-		w.fail("TAPE-FULL", "the run has more than %d decisions", MaxTape)
+		w.err = fmt.Errorf("the run makes more than %d decisions (MaxTape): record a shorter one", MaxTape)
 		return
 	}
 	w.tape.Entries = append(w.tape.Entries, *e)
@@ -62,18 +69,22 @@ func (w *world) die(t int32) {
 		}
 	}
 	w.step(lifecycle.OwnerDied(a.owner))
-	for _, slot := range a.open[:a.nOpen] {
-		if x := &w.tickets[slot]; x.phase == ticketWaiting {
-			w.fail("OWNER-TICKET", "ticket %d of tenant t%d still waits after its owner died", x.id, t)
-		}
-	}
 }
 
-// declare makes or moves a claim; a dead owner's declaration must be refused.
+// drain shuts the subject down. What tenants ask for afterwards must be refused.
+func (w *world) drain() {
+	if w.draining {
+		return
+	}
+	w.draining, w.drainedAt = true, w.now
+	w.step(lifecycle.Drain())
+}
+
+// declare makes or moves a claim; that of a dead owner or in a drain must be refused.
 func (w *world) declare(e *Entry) {
 	a := &w.tenants[e.Tenant]
 	fp := e.Target.fingerprint()
-	if !a.alive {
+	if !a.alive || w.draining {
 		w.haunt(e, func(t lifecycle.Ticket) lifecycle.Input {
 			return lifecycle.Declare(t, a.owner, lifecycle.NameID(e.Name), fp)
 		})
@@ -118,17 +129,12 @@ func (w *world) release(e *Entry) {
 		return lifecycle.Release(t, a.owner, lifecycle.NameID(e.Name))
 	}
 	c := &a.claims[e.Name-1]
-	if c.config == 0 {
+	if c.config == 0 || w.draining {
 		w.haunt(e, make)
 		return
 	}
 	w.leave(e, c)
 	w.step(make(0))
-	for _, slot := range a.open[:a.nOpen] {
-		if t := &w.tickets[slot]; t.phase == ticketWaiting && t.name == e.Name {
-			w.fail("OWNER-TICKET", "ticket %d still waits for m%d of tenant t%d, which was released", t.id, e.Name, e.Tenant)
-		}
-	}
 }
 
 // haunt sends a request that must be refused, since nothing backs it.
@@ -159,11 +165,11 @@ func (w *world) ask(e *Entry) {
 	default:
 		in.Kind = lifecycle.InReconnect
 	}
-	if c := &w.configs[t.config]; t.config != 0 {
+	if c := &w.configs[t.config]; t.config != 0 && !w.draining {
 		w.touch(c.peer)
 		c.wanted = true
 		if e.Op == OpReconnect {
-			c.reconnect = true
+			t.joined, c.reconnect = c.reconnect, true
 		}
 	}
 	w.step(in)

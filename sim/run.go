@@ -7,24 +7,6 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
-// Result is what a run did. It holds no wall-clock time: equal options give equal results.
-type Result struct {
-	Steps     uint64 // inputs fed
-	Events    uint64 // events told
-	Hash      uint64 // over every input and output
-	Audits    uint64
-	Evictions uint64
-	CallsCut  uint64
-	Actions   [ops]uint64
-	Inputs    [nInputs]uint64
-	Effects   [8]uint64  // by lifecycle.EffectKind
-	Replies   [4]uint64  // by lifecycle.ReplyKind
-	Refusals  [32]uint64 // by lifecycle.Reason
-	Coverage  Coverage
-	Violation *Violation // nil if every check held
-	Tape      *Tape      // of a recorded run and of one that found a violation
-}
-
 // Run simulates. The error is about the options, or about a subject that does not do the
 // same twice; what the subject does wrong is the Violation of the result.
 func Run(opt Options) (*Result, error) {
@@ -32,12 +14,15 @@ func Run(opt Options) (*Result, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	res := simulate(opt, func(w *world) source { return newWorkload(w) })
-	if res.Violation == nil || opt.Record {
-		return res, nil
+	res, err := simulate(opt, func(w *world) source { return newWorkload(w) })
+	if err != nil || res.Violation == nil || opt.Record {
+		return res, err
 	}
 	opt.Record = true
-	taped := simulate(opt, func(w *world) source { return newWorkload(w) })
+	taped, err := simulate(opt, func(w *world) source { return newWorkload(w) })
+	if err != nil {
+		return res, err
+	}
 	if taped.Hash != res.Hash {
 		return res, fmt.Errorf("the subject is not deterministic: seed %d gave run %016x and then %016x", opt.Seed, res.Hash, taped.Hash)
 	}
@@ -45,15 +30,16 @@ func Run(opt Options) (*Result, error) {
 }
 
 // Replay runs a tape. It gives the hash and the violation of the run that was recorded, as
-// long as subject and program are the same. A nil subject means NewMachine.
-func Replay(t *Tape, subject func(lifecycle.Config) Subject) (*Result, error) {
+// long as subject and program are the same. Of the options only Subject, Stop and Record are
+// read; the rest is on the tape.
+func Replay(t *Tape, o Options) (*Result, error) {
 	opt := t.options()
-	opt.Subject = subject
+	opt.Subject, opt.Stop, opt.Record = o.Subject, o.Stop, o.Record
 	opt = opt.WithDefaults()
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
-	return simulate(opt, func(*world) source { return newPlayer(t) }), nil
+	return simulate(opt, func(*world) source { return newPlayer(t) })
 }
 
 // options returns the options under which a tape was recorded.
@@ -61,13 +47,16 @@ func (t *Tape) options() Options {
 	return Options{Seed: t.Seed, Tenants: t.Tenants, For: t.For, AuditEvery: t.AuditEvery, Config: t.Config}
 }
 
-func simulate(opt Options, src func(*world) source) *Result {
+func simulate(opt Options, src func(*world) source) (*Result, error) {
 	w := newWorld(opt)
 	w.source = src(w)
 	if opt.Record {
 		w.tape = &Tape{Seed: opt.Seed, Tenants: opt.Tenants, For: opt.For, AuditEvery: opt.AuditEvery, Config: opt.Config}
 	}
 	w.run()
+	if w.err != nil {
+		return nil, w.err
+	}
 	r := w.result
 	r.Hash, r.Violation, r.Tape = uint64(w.hash), w.violation, w.tape
 	if r.Tape != nil {
@@ -76,36 +65,50 @@ func simulate(opt Options, src func(*world) source) *Result {
 			r.Tape.Violation = r.Violation.ID
 		}
 	}
-	return r
+	return r, nil
 }
 
 // run is the whole life of the world: the workload, the time until everybody who waited was
-// answered, a drain, and the time until everything has ended.
+// answered, a drain, and the time until everything has ended. A drain in the midst of the
+// workload leaves out the second.
 func (w *world) run() {
 	defer w.caught()
 	end := lifecycle.Instant(w.opt.For)
-	w.until(func() lifecycle.Instant { return end + lifecycle.Instant(w.patience()) })
-	w.checkTickets()
-	w.draining = true
-	drained := w.now
-	w.step(lifecycle.Drain())
 	w.until(func() lifecycle.Instant {
-		return drained + lifecycle.Instant(w.cfg.DrainGrace+w.ladder()+time.Second)
+		if w.draining {
+			return end
+		}
+		return end + lifecycle.Instant(w.patience())
 	})
-	w.checkEmpty()
-	if w.violation == nil {
+	if w.err != nil || w.violation != nil {
+		return
+	}
+	if !w.draining {
+		w.checkTickets()
+	}
+	w.drain()
+	w.until(func() lifecycle.Instant {
+		return w.drainedAt + lifecycle.Instant(w.cfg.DrainGrace+w.ladder()+time.Second)
+	})
+	if w.err == nil && w.violation == nil {
+		w.checkTickets()
+		w.checkEmpty()
 		w.audit()
 	}
 }
 
 // caught turns a panic of the subject into a violation. Others are bugs of the simulator.
 func (w *world) caught() {
-	switch v := recover().(type) {
-	case nil:
-	case *lifecycle.Violation:
+	r := recover()
+	v, named := r.(*lifecycle.Violation)
+	switch {
+	case r == nil:
+	case named:
 		w.fail(v.ID, "%s (panic upon %s)", v.Detail, w.in.Kind)
+	case w.inSubject:
+		w.fail("PANIC", "%v (upon %s)", r, w.in.Kind)
 	default:
-		panic(v)
+		panic(r)
 	}
 }
 
@@ -120,11 +123,18 @@ func (w *world) ladder() time.Duration {
 	return w.cfg.CloseGrace + w.cfg.TerminateGrace + w.maxStop
 }
 
+// stopEvery is the number of turns after which Options.Stop is asked.
+const stopEvery = 1 << 12
+
 // until lets time pass to a limit, which may move as slower servers are met. Things of one
 // instant happen in a fixed order: actions, completions, then the subject's deadlines. A call
 // at the very instant of a tick therefore comes before it, as the machine's contract asks.
 func (w *world) until(limit func() lifecycle.Instant) {
-	for w.violation == nil {
+	for turn := 0; w.violation == nil && w.err == nil; turn++ {
+		if turn%stopEvery == 0 && w.opt.Stop != nil && w.opt.Stop() {
+			w.err = ErrStopped
+			return
+		}
 		act, due, deadline := w.source.at(), w.agenda.at(), w.deadline
 		at := min(act, due, deadline)
 		if at > limit() || at == lifecycle.Never {
@@ -144,9 +154,17 @@ func (w *world) until(limit func() lifecycle.Instant) {
 	w.now = max(w.now, limit())
 }
 
+// maxIdleTicks bounds how often in a row a subject may ask to be woken and then do nothing.
+// One that asks for every nanosecond would otherwise stop time.
+const maxIdleTicks = 1000
+
 // tick tells the subject that its deadline has come.
 func (w *world) tick() {
+	w.idleTicks++
 	w.step(lifecycle.TimeReached())
+	if w.idleTicks > maxIdleTicks {
+		w.fail("PROGRESS", "the subject was woken %d times in a row and did nothing", w.idleTicks)
+	}
 	if w.deadline <= w.now && w.violation == nil {
 		w.fail("PROGRESS", "the deadline is still %v at %v", time.Duration(w.deadline), time.Duration(w.now))
 	}

@@ -36,12 +36,13 @@ const (
 	OpReconnect               // it reconnects Name
 	OpCancel                  // it gives up its oldest open ticket of Name
 	OpDial                    // how the next incarnation of Target behaves
+	OpDrain                   // the daemon shuts down
 
-	ops = int(OpDial) + 1
+	ops = int(OpDrain) + 1
 )
 
 var opNames = [...]string{"-", "born", "die", "declare", "release", "dispatch", "ensure",
-	"reconnect", "cancel", "dial"}
+	"reconnect", "cancel", "dial", "drain"}
 
 // String returns the word used on tapes.
 func (o Op) String() string { return word(opNames[:], int(o)) }

@@ -19,6 +19,7 @@ type workload struct {
 	queue  []Entry // of one instant, to be performed before the next wake
 	head   int
 	end    lifecycle.Instant
+	drain  lifecycle.Instant // when the daemon is shut down in the midst of everything, or Never
 	fleet  *fleet
 }
 
@@ -43,6 +44,9 @@ var (
 // downWait is how long a dead owner stays away at most.
 const downWait = 20 * time.Minute
 
+// maxAfterDrain is how long tenants go on at most after an abrupt drain.
+const maxAfterDrain = 20 * time.Second
+
 func newWorkload(w *world) *workload {
 	l := &workload{
 		w: w, mix: w.opt.Mix,
@@ -51,6 +55,10 @@ func newWorkload(w *world) *workload {
 		agents: make([]agent, w.opt.Tenants+1),
 		end:    lifecycle.Instant(w.opt.For),
 		fleet:  newFleet(&w.opt),
+	}
+	l.drain = lifecycle.Never
+	if l.what.chance(l.mix.Abrupt) {
+		l.drain = l.end - lifecycle.Instant(l.when.between(0, min(maxAfterDrain, w.opt.For)))
 	}
 	arrivals := min(w.opt.For/4, 20*time.Minute)
 	for t := 1; t <= w.opt.Tenants; t++ {
@@ -64,7 +72,7 @@ func (l *workload) at() lifecycle.Instant {
 	if l.head < len(l.queue) {
 		return l.queue[l.head].At
 	}
-	if at := l.wakes.at(); at <= l.end {
+	if at := min(l.wakes.at(), l.drain); at <= l.end {
 		return at
 	}
 	return lifecycle.Never
@@ -73,6 +81,11 @@ func (l *workload) at() lifecycle.Instant {
 func (l *workload) next(e *Entry) {
 	if l.head == len(l.queue) {
 		l.queue, l.head = l.queue[:0], 0
+		if l.drain <= l.wakes.at() {
+			*e = Entry{At: l.drain, Op: OpDrain}
+			l.drain = lifecycle.Never
+			return
+		}
 		l.wake(l.wakes.heap[0].at, uint32(l.wakes.heap[0].ref))
 	}
 	*e = l.queue[l.head]

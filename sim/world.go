@@ -46,10 +46,16 @@ type world struct {
 	lost     []int32            // configs that lost a claim in the step
 	farewell farewell
 
-	epoch    uint64 // of the step under way, or the next one
-	seq      uint64
-	draining bool
-	maxStop  time.Duration // the longest stop of any incarnation so far
+	epoch     uint64 // of the step under way, or the next one
+	seq       uint64
+	drainedAt lifecycle.Instant
+	draining  bool
+	err       error         // why the run was given up, which is nobody's fault
+	inSubject bool          // to know whose panic it is
+	maxStop   time.Duration // the longest stop of any incarnation so far
+	live      int           // incarnations that have not exited
+	idleTicks int           // wakes of the subject since it last did something
+	cutAt     uint64        // the last step that abandoned an attempt
 
 	result    *Result
 	hash      digest
@@ -119,6 +125,7 @@ type ticket struct {
 	phase  ticketPhase
 	op     Op
 	name   uint8
+	joined bool // a reconnect was under way when this one was asked for
 	ghost  bool // of an owner that was dead when it asked
 	tenant int32
 	config int32 // waited for, or admitted to; 0 when there was no claim
@@ -192,13 +199,13 @@ func (w *world) hold(c *claim, config int32) {
 // drop strikes a claim off the books.
 func (w *world) drop(c *claim) {
 	x := &w.configs[c.config]
+	w.touch(x.peer)
 	x.claims--
 	x.told[c.told]--
 	w.lost = append(w.lost, c.config)
 	if x.claims == 0 {
 		x.wanted, x.reconnect, x.failed = false, false, false
 	}
-	w.touch(x.peer)
 	*c = claim{}
 }
 
