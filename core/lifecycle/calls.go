@@ -8,10 +8,12 @@ func (m *Machine) admit(slot int32) {
 		panic(bug("ADMIT", "ticket %d admitted on a peer that is %s", t.id, p.phase))
 	}
 	m.unclass(t.peer)
+	m.outOfSpare(t.peer)
 	t.phase, t.gen = ticketAdmitted, p.gen
 	p.calls.push(m.inTicket, slot)
+	m.owners[t.owner].calls.push(m.inCalls, slot)
 	m.inFlight++
-	m.arm(timerCall, slot, m.after(m.cfg.CallTimeout))
+	m.arm(timerCall, slot, m.after(either(p.policy.CallTimeout, m.cfg.CallTimeout)))
 	m.reply(Reply{Kind: ReplyReady, Ticket: t.id, Peer: t.peer, Gen: p.gen, RetryAt: Never})
 }
 
@@ -60,18 +62,25 @@ func (m *Machine) settleIdle(id PeerID) {
 	case p.calls.n > 0:
 	case m.draining:
 		m.drainPeer(id, true)
-	case p.class != noClass:
-	case p.state == Connected:
-		m.intoClass(id, classIdle)
+	case p.state == Connected && p.class == noClass:
+		m.intoClass(id, classIdle, m.now)
+		m.intoSpare(id)
 	case p.state == Failed && p.overdue:
 		m.age(id)
+	case p.phase == Broken:
+		m.intoSpare(id)
 	}
 }
 
 // cut ends an admitted call that the machine will not wait for any longer.
 func (m *Machine) cut(slot int32, why Reason) {
+	m.cutFrom(m.owners[m.tickets[slot].owner], slot, why)
+}
+
+// cutFrom is cut for an owner that may have died.
+func (m *Machine) cutFrom(o *holdings, slot int32, why Reason) {
 	t := &m.tickets[slot]
-	m.dropCall(slot)
+	m.dropFrom(o, slot)
 	m.effect(Effect{Kind: EffectAbandonCall, Peer: t.peer, Gen: t.gen, Ticket: t.id, Reason: why})
 }
 
@@ -81,9 +90,12 @@ func (m *Machine) cutCalls(id PeerID, why Reason) {
 	}
 }
 
-func (m *Machine) dropCall(slot int32) {
+func (m *Machine) dropCall(slot int32) { m.dropFrom(m.owners[m.tickets[slot].owner], slot) }
+
+func (m *Machine) dropFrom(o *holdings, slot int32) {
 	t := &m.tickets[slot]
 	m.disarm(&t.timer)
+	o.calls.remove(m.inCalls, slot)
 	m.peers[t.peer].calls.remove(m.inTicket, slot)
 	if m.inFlight--; m.inFlight == 0 {
 		m.disarm(&m.drainTimer) // nobody is left to need the grace

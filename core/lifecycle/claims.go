@@ -5,7 +5,7 @@ func (m *Machine) ownerBorn(o OwnerID) {
 		panic(bug("OWNER", "owner %d born after owner %d", o, m.lastOwner))
 	}
 	m.lastOwner = o
-	m.owners[o] = &list{}
+	m.owners[o] = &holdings{}
 }
 
 // ownerDied takes all claims off their peers before it ends any ticket: the end of a call may
@@ -17,16 +17,21 @@ func (m *Machine) ownerDied(o OwnerID) {
 		return
 	}
 	delete(m.owners, o)
-	for i := held.head; i != 0; i = m.inOwner[i].next {
+	for i := held.claims.head; i != 0; i = m.inOwner[i].next {
 		m.detach(i)
 	}
-	for i := held.head; i != 0; i = m.inOwner[i].next {
-		m.endTickets(m.claims[i].peer, m.claims[i].claimKey, ReasonDeadOwner, true)
+	for i := held.claims.head; i != 0; i = m.inOwner[i].next {
+		m.endWaits(m.claims[i].peer, m.claims[i].claimKey, ReasonDeadOwner)
 	}
-	for held.head != 0 {
-		i := held.head
+	for held.calls.head != 0 {
+		slot := held.calls.head
+		m.cutFrom(held, slot, ReasonDeadOwner)
+		m.settleIdle(m.tickets[slot].peer)
+	}
+	for held.claims.head != 0 {
+		i := held.claims.head
 		p := m.claims[i].peer
-		held.remove(m.inOwner, i)
+		held.claims.remove(m.inOwner, i)
 		m.dropClaim(i)
 		m.releasePeer(p)
 	}
@@ -41,17 +46,20 @@ func (m *Machine) declare(in *Input) {
 	key := claimKey{in.Owner, in.Name}
 	i, held := m.byKey[key]
 	if held && m.peers[m.claims[i].peer].fp == in.FP {
+		m.setPolicy(i, in.Policy)
 		return // SPEC CL-6
 	}
 	q := m.peerOf(in.FP)
 	if !held {
 		i = m.newClaim(key)
 		m.join(i, q)
+		m.setPolicy(i, in.Policy)
 		return
 	}
 	old := m.claims[i].peer
 	m.leave(i)
 	m.join(i, q)
+	m.setPolicy(i, in.Policy)
 	m.moveWaiters(key, old, q)
 	m.releasePeer(old)
 }
@@ -67,9 +75,9 @@ func (m *Machine) release(in *Input) {
 		return
 	}
 	p := m.claims[i].peer
-	m.endTickets(p, key, ReasonReleased, false)
+	m.endWaits(p, key, ReasonReleased)
 	m.leave(i)
-	m.owners[key.owner].remove(m.inOwner, i)
+	m.owners[key.owner].claims.remove(m.inOwner, i)
 	m.dropClaim(i)
 	m.releasePeer(p)
 }
@@ -91,7 +99,7 @@ func (m *Machine) newClaim(key claimKey) int32 {
 	i := alloc(&m.claims, &m.freeClaim, &m.inPeer, &m.inOwner)
 	m.claims[i] = claim{claimKey: key}
 	m.byKey[key] = i
-	m.owners[key.owner].push(m.inOwner, i)
+	m.owners[key.owner].claims.push(m.inOwner, i)
 	return i
 }
 
@@ -112,7 +120,12 @@ func (m *Machine) leave(i int32) {
 }
 
 func (m *Machine) detach(i int32) {
-	m.peers[m.claims[i].peer].claims.remove(m.inPeer, i)
+	c := &m.claims[i]
+	m.peers[c.peer].claims.remove(m.inPeer, i)
+	if c.policy != (Policy{}) {
+		c.policy = Policy{}
+		m.mergePolicies(c.peer)
+	}
 }
 
 // dropClaim frees a claim that neither its owner nor its peer lists any more.
@@ -137,7 +150,7 @@ func (m *Machine) peerOf(fp Fingerprint) PeerID {
 	if id, ok := m.byFP[fp]; ok {
 		return id
 	}
-	i := alloc(&m.peers, &m.freePeer, &m.inExpiry)
+	i := alloc(&m.peers, &m.freePeer, &m.inExpiry, &m.inUnused, &m.inQueue)
 	gen := m.peers[i].gen
 	m.peers[i] = peer{fp: fp, used: true, state: Disconnected, gen: gen, since: m.now}
 	m.byFP[fp] = PeerID(i)
@@ -155,6 +168,7 @@ func (m *Machine) releasePeer(id PeerID) {
 	}
 	m.cutCalls(id, ReasonReleased)
 	m.unclass(id)
+	m.unqueue(id)
 	p.again, p.byReconnect, p.overdue = false, false, false
 	p.state, p.tools, p.reason, p.since = Disconnected, 0, NoReason, m.now
 	if p.phase == Absent {

@@ -14,8 +14,13 @@ type Config struct {
 	// FailedRetry replaces T for Failed peers. 0 means T; with T = 0 a Failed peer then
 	// waits for a reconnect (SPEC ST-4).
 	FailedRetry time.Duration
-	// ConnectTimeout bounds an attempt from dial to tool list (SPEC DI-4).
+	// ConnectTimeout bounds an attempt from dial to tool list (SPEC DI-4). With a start budget
+	// it runs from the server's first valid message.
 	ConnectTimeout time.Duration
+	// StartTimeout is a budget of its own for the time from dial to the server's first valid
+	// message, in which a launcher may be downloading (SPEC DI-14). 0 means that
+	// ConnectTimeout bounds both together, as the RFC has it.
+	StartTimeout time.Duration
 	// CallTimeout bounds an admitted call (SPEC CA-8).
 	CallTimeout time.Duration
 	// CloseGrace is the time between closing a peer's input and SIGTERM.
@@ -28,6 +33,17 @@ type Config struct {
 	DrainGrace time.Duration
 	// MaxWaiters bounds the tickets that wait for one peer; more are refused as overloaded.
 	MaxWaiters int
+	// MaxLive bounds the incarnations that have not exited, 0 not at all. Above it an attempt
+	// queues, and the peer that was unused for longest is stopped early for it (SPEC PR-6).
+	MaxLive int
+	// MaxDialing bounds the attempts under way, 0 not at all. More queue, first come, first
+	// served; their connect budgets begin when their turn comes (SPEC DI-13, PR-6).
+	MaxDialing int
+	// MaxQueued bounds the attempts that queue; more are refused as overloaded. 0 means 65536.
+	MaxQueued int
+	// QueueTimeout bounds the wait in the queue; then the attempt is refused as overloaded.
+	// 0 means a minute.
+	QueueTimeout time.Duration
 }
 
 // DefaultConfig returns RFC 0204's values: T = 1800 s, connects bounded by 30 s.
@@ -56,6 +72,8 @@ func (c Config) Validate() error {
 	atLeast("FailedRetry", c.FailedRetry, 0)
 	atLeast("ConnectTimeout", c.ConnectTimeout, 1)
 	atLeast("CallTimeout", c.CallTimeout, 1)
+	atLeast("StartTimeout", c.StartTimeout, 0)
+	atLeast("QueueTimeout", c.QueueTimeout, 0)
 	atLeast("CloseGrace", c.CloseGrace, 0)
 	atLeast("TerminateGrace", c.TerminateGrace, 0)
 	atLeast("KillGrace", c.KillGrace, 0)
@@ -63,6 +81,14 @@ func (c Config) Validate() error {
 	if c.MaxWaiters < 1 {
 		errs = append(errs, fmt.Errorf("MaxWaiters is %d; use 1 or more", c.MaxWaiters))
 	}
+	notNegative := func(name string, n int) {
+		if n < 0 {
+			errs = append(errs, fmt.Errorf("%s is %d; use 0 or more", name, n))
+		}
+	}
+	notNegative("MaxLive", c.MaxLive)
+	notNegative("MaxDialing", c.MaxDialing)
+	notNegative("MaxQueued", c.MaxQueued)
 	return errors.Join(errs...)
 }
 
@@ -72,4 +98,21 @@ func (c *Config) failedPeriod() time.Duration {
 		return c.FailedRetry
 	}
 	return c.IdleTimeout
+}
+
+// Bounds of the queue that hold where the configuration sets none.
+const (
+	defaultMaxQueued    = 65536
+	defaultQueueTimeout = time.Minute
+)
+
+// complete fills in what 0 stands for.
+func (c Config) complete() Config {
+	if c.MaxQueued == 0 {
+		c.MaxQueued = defaultMaxQueued
+	}
+	if c.QueueTimeout == 0 {
+		c.QueueTimeout = defaultQueueTimeout
+	}
+	return c
 }

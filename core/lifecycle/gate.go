@@ -32,6 +32,7 @@ func (m *Machine) newTicket(t Ticket) int32 {
 	for int(slot) >= len(m.tickets) {
 		m.tickets = append(m.tickets, ticket{})
 		m.inTicket = append(m.inTicket, links{})
+		m.inCalls = append(m.inCalls, links{})
 	}
 	if m.tickets[slot].phase != ticketFree {
 		panic(bug("TICKET", "ticket %d opened while %d is open", t, m.tickets[slot].id))
@@ -66,13 +67,16 @@ func (m *Machine) crowded(id PeerID) bool {
 	return int(m.peers[id].waiters.n) >= m.cfg.MaxWaiters
 }
 
-// attempt dials now if nothing runs, else when the exit has been observed (SPEC RE-8).
+// attempt dials now if nothing runs and there is room, else later (SPEC RE-8, PR-6).
 func (m *Machine) attempt(id PeerID) {
-	if m.peers[id].phase == Absent {
-		m.dial(id)
-		return
+	p := &m.peers[id]
+	switch {
+	case p.queued:
+	case p.phase != Absent:
+		p.again = true
+	default:
+		m.dialOrQueue(id)
 	}
-	m.peers[id].again = true
 }
 
 // replace begins a reconnect, or joins one that is under way (SPEC RC-1, RC-5).
@@ -144,8 +148,8 @@ func (m *Machine) moveWaiters(key claimKey, from, to PeerID) {
 	}
 }
 
-// endTickets refuses the waiting tickets of a claim and, if calls is set, cuts its calls.
-func (m *Machine) endTickets(id PeerID, key claimKey, why Reason, calls bool) {
+// endWaits refuses the waiting tickets of a claim.
+func (m *Machine) endWaits(id PeerID, key claimKey, why Reason) {
 	for slot := m.peers[id].waiters.head; slot != 0; {
 		next := m.inTicket[slot].next
 		if t := &m.tickets[slot]; t.owner == key.owner && t.name == key.name {
@@ -155,13 +159,16 @@ func (m *Machine) endTickets(id PeerID, key claimKey, why Reason, calls bool) {
 		}
 		slot = next
 	}
-	for slot := m.peers[id].calls.head; calls && slot != 0; {
-		next := m.inTicket[slot].next
-		if t := &m.tickets[slot]; t.owner == key.owner && t.name == key.name {
-			m.cut(slot, why)
-			m.settleIdle(id)
-		}
-		slot = next
+}
+
+// refuseWaiters refuses everybody who waits for a peer.
+func (m *Machine) refuseWaiters(id PeerID, why Reason) {
+	p := &m.peers[id]
+	for p.waiters.head != 0 {
+		slot := p.waiters.head
+		p.waiters.remove(m.inTicket, slot)
+		m.endTicket(slot)
+		m.refuse(m.tickets[slot].id, why)
 	}
 }
 

@@ -6,7 +6,7 @@ type InputKind uint8
 const (
 	InOwnerBorn     InputKind = iota + 1 // Owner
 	InOwnerDied                          // Owner
-	InDeclare                            // Ticket (for a refusal), Owner, Name, FP
+	InDeclare                            // Ticket (for a refusal), Owner, Name, FP, Policy (may be nil)
 	InRelease                            // Ticket (for a refusal), Owner, Name
 	InDispatch                           // Ticket, Owner, Name
 	InEnsure                             // Ticket, Owner, Name
@@ -16,17 +16,19 @@ const (
 	InConnected                          // Peer, Gen, Tools
 	InConnectFailed                      // Peer, Gen
 	InBroken                             // Peer, Gen
-	InExited                             // Peer, Gen
+	InExited                             // Peer, Gen, Clean
 	InTimeReached                        //
 	InConfigure                          // Config
 	InDrain                              //
+	InStarted                            // Peer, Gen
+	InRelisted                           // Peer, Gen, Tools
 
-	inputKinds = int(InDrain) + 1
+	inputKinds = int(InRelisted) + 1
 )
 
 var inputNames = [...]string{"-", "owner-born", "owner-died", "declare", "release", "dispatch",
 	"ensure", "reconnect", "cancel", "call-done", "connected", "connect-failed", "broken", "exited",
-	"time-reached", "configure", "drain"}
+	"time-reached", "configure", "drain", "started", "relisted"}
 
 // String returns the lower-case word used in tapes and reports.
 func (k InputKind) String() string { return word(inputNames[:], uint8(k)) }
@@ -42,8 +44,10 @@ type Input struct {
 	Gen    Generation
 	Tools  uint32
 	Ticket Ticket
+	Clean  bool
 	FP     Fingerprint
 	Config *Config
+	Policy *Policy
 }
 
 // OwnerBorn introduces an owner. Ids must rise from one birth to the next.
@@ -55,7 +59,8 @@ func OwnerDied(o OwnerID) Input { return Input{Kind: InOwnerDied, Owner: o} }
 
 // Declare claims the peer of a fingerprint under a name, or moves the claim of that name to
 // it (SPEC CL-1, CL-4, CL-6). Nothing is started. The ticket is answered only when the
-// request is refused; it may be 0.
+// request is refused; it may be 0. Set Policy on the result to give the claim one; declaring
+// an unchanged claim with another policy changes the policy alone.
 func Declare(t Ticket, o OwnerID, n NameID, fp Fingerprint) Input {
 	return Input{Kind: InDeclare, Ticket: t, Owner: o, Name: n, FP: fp}
 }
@@ -104,7 +109,8 @@ func SessionBroken(p PeerID, g Generation) Input {
 	return Input{Kind: InBroken, Peer: p, Gen: g}
 }
 
-// Exited reports that nothing of the incarnation is left.
+// Exited reports that nothing of the incarnation is left. Set Clean on the result when it ended
+// by itself with status 0: an unused peer that does so is not a failure.
 func Exited(p PeerID, g Generation) Input { return Input{Kind: InExited, Peer: p, Gen: g} }
 
 // TimeReached fires every deadline that is due.
@@ -116,3 +122,12 @@ func Configure(c *Config) Input { return Input{Kind: InConfigure, Config: c} }
 // Drain begins the shutdown: no new tickets, calls in flight get a bounded grace, everything
 // is stopped in parallel (SPEC SH-1).
 func Drain() Input { return Input{Kind: InDrain} }
+
+// Started reports the first valid message of an incarnation that is being dialed. With a start
+// budget, the connect budget runs from here (SPEC DI-14).
+func Started(p PeerID, g Generation) Input { return Input{Kind: InStarted, Peer: p, Gen: g} }
+
+// Relisted reports that the session's tool list was read again, completely (SPEC CA-10).
+func Relisted(p PeerID, g Generation, tools uint32) Input {
+	return Input{Kind: InRelisted, Peer: p, Gen: g, Tools: tools}
+}

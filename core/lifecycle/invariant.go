@@ -15,7 +15,7 @@ var Invariants = []Invariant{
 	{"ONE-LIVE", "ST-3", "at most one incarnation of a peer is live; the next is dialed after the exit was observed"},
 	{"CONNECTED-UP", "ST-1", "Connected means that the current generation is up"},
 	{"DISCONNECTED-IDLE", "ST-1", "Disconnected means that nothing runs, a stop in progress apart"},
-	{"CONNECTING-LIVE", "ST-4", "Connecting means that an attempt is dialing or waits for its predecessor's exit"},
+	{"CONNECTING-LIVE", "ST-4", "Connecting means that an attempt is dialing, or waits for its predecessor's exit or for room"},
 	{"FAILED-SILENT", "DI-5", "a Failed peer is not dialing"},
 	{"WAITER", "DI-9", "whoever waits, waits for an attempt that is under way or pending"},
 	{"ADMIT", "DI-12", "calls are in flight only on an incarnation that is up or broken"},
@@ -24,8 +24,10 @@ var Invariants = []Invariant{
 	{"IDLE-CLOCK", "RE-2", "the idle clock runs exactly while a Connected peer has nothing in flight"},
 	{"AGEING", "RE-4", "every Failed peer ages, unless a reconnect is pending or its last calls are"},
 	{"EXPIRY-ORDER", "RE-9", "expiry classes are ordered by stamp"},
-	{"BOUNDED", "ST-4", "dialing and stopping have a deadline armed, a stuck process apart"},
-	{"PENDING", "RE-8", "an attempt is pending only behind a stop in progress"},
+	{"BOUNDED", "ST-4", "dialing, stopping and queueing have a deadline armed, a stuck process apart"},
+	{"PENDING", "RE-8", "an attempt is pending only behind a stop in progress or in the queue"},
+	{"QUEUE", "PR-6", "attempts queue only for want of room, and nothing of them runs"},
+	{"SPARE", "PR-6", "the incarnations that may be stopped to make room are those that nobody uses"},
 	{"TOOLS", "ST-6", "only Connected peers and those that failed after it show tools"},
 	{"LIVE-COUNT", "ST-3", "the count of live incarnations is that of the peers"},
 	{"TIME", "EV-2", "time does not run backwards"},
@@ -99,7 +101,7 @@ var peerRules = []struct {
 		return p.state != Disconnected || p.phase == Absent || p.phase == Stopping
 	}},
 	{"CONNECTING-LIVE", func(p *peer) bool {
-		return p.state != Connecting || p.phase == Dialing || p.phase == Stopping && p.again
+		return p.state != Connecting || p.phase == Dialing || p.again
 	}},
 	{"FAILED-SILENT", func(p *peer) bool {
 		return p.state != Failed || p.phase != Dialing && p.phase != Up
@@ -114,9 +116,13 @@ var peerRules = []struct {
 		return (p.class == classFailed) == (p.state == Failed && !p.again && !p.overdue)
 	}},
 	{"BOUNDED", func(p *peer) bool {
-		return (p.timer != 0) == (p.phase == Dialing || p.phase == Stopping && p.stage != StageStuck)
+		return p.timed || (p.timer != 0) == (p.phase == Dialing || p.phase == Stopping && p.stage != StageStuck || p.queued)
 	}},
-	{"PENDING", func(p *peer) bool { return !p.again || p.phase == Stopping }},
+	{"PENDING", func(p *peer) bool { return !p.again || p.phase == Stopping || p.queued }},
+	{"QUEUE", func(p *peer) bool { return !p.queued || p.again && p.phase == Absent }},
+	{"SPARE", func(p *peer) bool {
+		return p.spare == (p.calls.n == 0 && (p.phase == Up || p.phase == Broken))
+	}},
 	{"TOOLS", func(p *peer) bool { return p.tools == 0 || p.state == Connected || p.state == Failed }},
 }
 

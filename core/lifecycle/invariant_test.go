@@ -63,7 +63,7 @@ var corruptions = []struct {
 	{"ADMIT", busy, func(m *Machine) { m.peers[1].state, m.peers[1].phase = Failed, Stopping }},
 	{"CLAIMED", connected, func(m *Machine) { m.peers[1].claims = list{} }},
 	{"IDLE-CLOCK", connected, func(m *Machine) { m.unclass(1) }},
-	{"IDLE-CLOCK", busy, func(m *Machine) { m.intoClass(1, classIdle) }},
+	{"IDLE-CLOCK", busy, func(m *Machine) { m.intoClass(1, classIdle, m.now) }},
 	{"AGEING", failedStopping, func(m *Machine) { m.unclass(1) }},
 	{"BOUNDED", dialing, func(m *Machine) { m.disarm(&m.peers[1].timer) }},
 	{"BOUNDED", stopping, func(m *Machine) { m.disarm(&m.peers[1].timer) }},

@@ -17,11 +17,12 @@ type Machine struct {
 	inPeer    []links // claims of a peer, in the order in which they joined
 	inOwner   []links // claims of an owner, in the order in which they were made
 
-	owners    map[OwnerID]*list
+	owners    map[OwnerID]*holdings
 	lastOwner OwnerID
 
 	tickets  []ticket
 	inTicket []links // waiters of a peer, or its calls
+	inCalls  []links // calls of an owner
 
 	timers     timers
 	drainTimer armed
@@ -29,9 +30,15 @@ type Machine struct {
 
 	expiry   [2]expiryClass
 	inExpiry []links // peers in an expiry class
+	unused   list    // incarnations that nobody uses, the longest unused first
+	inUnused []links
+	queue    list // attempts that wait for room
+	inQueue  []links
 
 	seq      uint64
 	live     int // incarnations that have not exited
+	dialing  int // incarnations being dialed
+	stopping int // incarnations on the stop ladder
 	inFlight int // calls of all peers
 	stats    Stats
 	out      Output
@@ -45,13 +52,19 @@ type peer struct {
 	phase       Phase
 	stage       Stage
 	reason      Reason // of the last failure; outlives ageing (SPEC ST-8)
-	again       bool   // dial as soon as nothing runs
+	again       bool   // an attempt is pending: behind a stop in progress, or in the queue
+	queued      bool   // in the queue of attempts
+	heard       bool   // the incarnation being dialed has said something
+	spare       bool   // in the list of unused incarnations
+	timed       bool   // its expiry is a timer, not a place in a class
 	byReconnect bool   // the pending or running attempt belongs to a reconnect
 	class       classID
 	overdue     bool // aged while calls were in flight; ages when they end
 	gen         Generation
 	tools       uint32
 	timer       armed
+	policy      Policy  // of all claims together
+	upSince     Instant // when the current incarnation connected
 	since       Instant // last transition
 	stamp       Instant // start of idleness, or time of failure
 	claims      list
@@ -66,8 +79,12 @@ type claimKey struct {
 
 type claim struct {
 	claimKey
-	peer PeerID
+	peer   PeerID
+	policy Policy
 }
+
+// holdings is what a live owner has: claims, and calls in flight wherever they were admitted.
+type holdings struct{ claims, calls list }
 
 type ticketPhase uint8
 
@@ -103,6 +120,10 @@ type Stats struct {
 	Evicted uint64 // idle peers stopped by the reaper
 	Aged    uint64 // Failed peers that became Disconnected
 	Stuck   uint64 // incarnations that outlived SIGKILL's grace (SPEC ST-9)
+	// Reclaimed counts unused incarnations that were stopped early to make room, Overloaded the
+	// attempts that were refused for want of it (SPEC PR-6).
+	Reclaimed  uint64
+	Overloaded uint64
 }
 
 // New returns a machine at instant 0. It panics on a configuration that does not validate.
@@ -111,10 +132,10 @@ func New(cfg Config) *Machine {
 		panic(bug("CONFIG", "%v", err))
 	}
 	m := &Machine{
-		cfg:      cfg,
+		cfg:      cfg.complete(),
 		byFP:     map[Fingerprint]PeerID{},
 		byKey:    map[claimKey]int32{},
-		owners:   map[OwnerID]*list{},
+		owners:   map[OwnerID]*holdings{},
 		peers:    make([]peer, 1),
 		claims:   make([]claim, 1),
 		tickets:  make([]ticket, 1),
@@ -122,6 +143,9 @@ func New(cfg Config) *Machine {
 		inOwner:  make([]links, 1),
 		inTicket: make([]links, 1),
 		inExpiry: make([]links, 1),
+		inUnused: make([]links, 1),
+		inQueue:  make([]links, 1),
+		inCalls:  make([]links, 1),
 	}
 	m.setPeriods()
 	return m
@@ -137,6 +161,9 @@ func (m *Machine) Step(now Instant, in Input) Output {
 	m.out.Events = m.out.Events[:0]
 	m.out.Replies = m.out.Replies[:0]
 	m.handle(&in)
+	if m.queue.n > 0 {
+		m.pump()
+	}
 	return m.out
 }
 
@@ -163,7 +190,11 @@ func (m *Machine) handle(in *Input) {
 	case InBroken:
 		m.broken(in.Peer, in.Gen)
 	case InExited:
-		m.exited(in.Peer, in.Gen)
+		m.exited(in.Peer, in.Gen, in.Clean)
+	case InStarted:
+		m.started(in.Peer, in.Gen)
+	case InRelisted:
+		m.relisted(in.Peer, in.Gen, in.Tools)
 	case InTimeReached:
 		m.timeReached()
 	case InConfigure:
@@ -193,6 +224,21 @@ func (m *Machine) Now() Instant { return m.now }
 
 // Live returns the number of incarnations whose exit was not observed yet.
 func (m *Machine) Live() int { return m.live }
+
+// Load says how much is going on now.
+type Load struct {
+	Live     int // incarnations that have not exited
+	Dialing  int // of them, those being dialed
+	Stopping int // of them, those on the stop ladder
+	Queued   int // attempts that wait for room
+	InFlight int // calls admitted and not ended
+}
+
+// Load returns the gauges that go with Stats.
+func (m *Machine) Load() Load {
+	return Load{Live: m.live, Dialing: m.dialing, Stopping: m.stopping,
+		Queued: int(m.queue.n), InFlight: m.inFlight}
+}
 
 // Stats returns the counters.
 func (m *Machine) Stats() Stats { return m.stats }

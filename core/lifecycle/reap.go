@@ -31,10 +31,38 @@ func (m *Machine) setPeriod(c classID, period time.Duration) {
 	}
 }
 
-func (m *Machine) intoClass(id PeerID, c classID) {
+// intoClass starts a peer's expiry, from stamp. Peers with a policy of their own, and those
+// whose stamp is past, have a timer instead of a place in the list, whose order they would
+// break; pinned ones never expire while they are Connected.
+func (m *Machine) intoClass(id PeerID, c classID, stamp Instant) {
 	p := &m.peers[id]
-	p.class, p.stamp = c, m.now
-	m.expiry[c-1].list.push(m.inExpiry, int32(id))
+	p.class, p.stamp = c, stamp
+	plain := p.policy.IdleTimeout == 0 && (c == classFailed || p.policy.MinUptime == 0 && !p.policy.Pinned)
+	if plain && stamp == m.now {
+		m.expiry[c-1].list.push(m.inExpiry, int32(id))
+		return
+	}
+	p.timed = true
+	if at := m.expiresAt(p); at != Never {
+		m.arm(timerExpiry, int32(id), max(at, m.now))
+	}
+}
+
+// expiresAt is the tick at which a peer's expiry comes, Never if it has none.
+func (m *Machine) expiresAt(p *peer) Instant {
+	x := m.expiry[p.class-1]
+	if p.policy.IdleTimeout > 0 && (p.class == classIdle || m.cfg.FailedRetry == 0) {
+		x = expiryClass{period: p.policy.IdleTimeout}
+	}
+	at := x.tickAfter(p.stamp)
+	switch {
+	case p.class == classFailed || at == Never:
+		return at
+	case p.policy.Pinned:
+		return Never
+	}
+	up := p.upSince + Instant(p.policy.MinUptime)
+	return max(at, x.tickAfter(up-Instant(x.period)))
 }
 
 func (m *Machine) unclass(id PeerID) {
@@ -42,7 +70,12 @@ func (m *Machine) unclass(id PeerID) {
 	if p.class == noClass {
 		return
 	}
-	m.expiry[p.class-1].list.remove(m.inExpiry, int32(id))
+	if p.timed {
+		m.disarm(&p.timer)
+		p.timed = false
+	} else {
+		m.expiry[p.class-1].list.remove(m.inExpiry, int32(id))
+	}
 	p.class = noClass
 }
 
@@ -72,10 +105,13 @@ func (m *Machine) nextTick(c classID) Instant {
 // retryAt is when a Failed peer will have aged, Never if only a reconnect helps.
 func (m *Machine) retryAt(id PeerID) Instant {
 	p := &m.peers[id]
-	if p.state != Failed {
+	switch {
+	case p.state == Failed && p.overdue:
+		return m.now + max(Instant(m.cfg.failedPeriod())/4, 1) // when the last call in flight ends
+	case p.class != classFailed:
 		return Never
 	}
-	return m.expiry[classFailed-1].tickAfter(p.stamp)
+	return m.expiresAt(p)
 }
 
 func (m *Machine) timeReached() {
@@ -102,7 +138,20 @@ func (m *Machine) fire(t timer) {
 		m.callTimedOut(t.ref)
 	case timerDrain:
 		m.drainOver()
+	case timerQueue:
+		m.queueOver(PeerID(t.ref))
+	case timerExpiry:
+		m.expireTimed(PeerID(t.ref))
 	}
+}
+
+// expireTimed is the end of an expiry that had a timer.
+func (m *Machine) expireTimed(id PeerID) {
+	if m.peers[id].class == classIdle {
+		m.evict(id)
+		return
+	}
+	m.expire(id)
 }
 
 // evict stops a peer that nobody used for T (SPEC RE-1).
@@ -137,6 +186,13 @@ func (m *Machine) configure(c *Config) {
 	if err := c.Validate(); err != nil {
 		panic(bug("CONFIG", "%v", err))
 	}
-	m.cfg = *c
+	m.cfg = c.complete()
 	m.setPeriods()
+	for i := range m.peers {
+		if p := &m.peers[i]; p.timed {
+			c := p.class
+			m.unclass(PeerID(i))
+			m.intoClass(PeerID(i), c, p.stamp)
+		}
+	}
 }

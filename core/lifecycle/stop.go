@@ -9,11 +9,12 @@ func (m *Machine) stop(id PeerID) {
 	case Absent, Stopping:
 		return
 	case Dialing:
-		m.disarm(&p.timer)
 		m.effect(Effect{Kind: EffectAbandonDial, Peer: id, Gen: p.gen})
 	case Up, Broken:
 	}
+	m.endPhase(id)
 	p.phase = Stopping
+	m.stopping++
 	m.rung(id, StageClose, m.cfg.CloseGrace)
 }
 
@@ -69,13 +70,9 @@ func (m *Machine) drainOver() {
 // drainPeer stops one peer, unless it has calls in flight and they are not to be cut.
 func (m *Machine) drainPeer(id PeerID, cut bool) {
 	p := &m.peers[id]
+	m.unqueue(id)
 	p.again, p.byReconnect = false, false
-	for p.waiters.head != 0 {
-		slot := p.waiters.head
-		p.waiters.remove(m.inTicket, slot)
-		m.endTicket(slot)
-		m.refuse(m.tickets[slot].id, ReasonDraining)
-	}
+	m.refuseWaiters(id, ReasonDraining)
 	if p.calls.n > 0 && !cut {
 		p.overdue = p.state == Failed
 		m.unclass(id)

@@ -8,6 +8,8 @@ const (
 	timerStop                         // the peer's rung of the stop ladder
 	timerCall                         // an admitted ticket
 	timerDrain                        // the whole machine
+	timerQueue                        // the peer's wait for room
+	timerExpiry                       // the peer's own reaper tick; the last to fire at its instant
 )
 
 type timer struct {
@@ -18,7 +20,13 @@ type timer struct {
 }
 
 func (a *timer) before(b *timer) bool {
-	return a.at < b.at || a.at == b.at && a.seq < b.seq
+	switch {
+	case a.at != b.at:
+		return a.at < b.at
+	case (a.kind == timerExpiry) != (b.kind == timerExpiry):
+		return b.kind == timerExpiry
+	}
+	return a.seq < b.seq
 }
 
 // timers is a 4-ary min-heap in which every entry knows its position through pos, so that a
@@ -35,7 +43,7 @@ func (m *Machine) posOf(t *timer) *armed {
 	switch t.kind {
 	case timerCall:
 		return &m.tickets[t.ref].timer
-	case timerConnect, timerStop:
+	case timerConnect, timerStop, timerQueue, timerExpiry:
 		return &m.peers[t.ref].timer
 	case timerDrain:
 		return &m.drainTimer

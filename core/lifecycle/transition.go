@@ -1,5 +1,7 @@
 package lifecycle
 
+import "time"
+
 // dial starts the next incarnation. Nothing may be running (SPEC ST-3).
 func (m *Machine) dial(id PeerID) {
 	p := &m.peers[id]
@@ -7,14 +9,47 @@ func (m *Machine) dial(id PeerID) {
 		panic(bug("ONE-LIVE", "dial of peer %d while generation %d is %s", id, p.gen, p.phase))
 	}
 	p.gen++
-	p.phase, p.again = Dialing, false
+	p.phase, p.again, p.heard = Dialing, false, false
 	m.live++
+	m.dialing++
 	m.stats.Spawns++
 	if p.state != Connecting {
 		m.becomeConnecting(id)
 	}
 	m.effect(Effect{Kind: EffectDial, Peer: id, Gen: p.gen, FP: p.fp})
-	m.arm(timerConnect, int32(id), m.after(m.cfg.ConnectTimeout))
+	budget := either(p.policy.StartTimeout, m.cfg.StartTimeout)
+	m.arm(timerConnect, int32(id), m.after(either(budget, m.connectBudget(p))))
+}
+
+func (m *Machine) connectBudget(p *peer) time.Duration {
+	return either(p.policy.ConnectTimeout, m.cfg.ConnectTimeout)
+}
+
+// started ends the start budget, if there is one, and begins that of the handshake.
+func (m *Machine) started(id PeerID, g Generation) {
+	p := m.current(id, g)
+	if p == nil || p.phase != Dialing || p.heard {
+		m.stats.Stale++
+		return
+	}
+	p.heard = true
+	if either(p.policy.StartTimeout, m.cfg.StartTimeout) > 0 {
+		m.disarm(&p.timer)
+		m.arm(timerConnect, int32(id), m.after(m.connectBudget(p)))
+	}
+}
+
+// relisted takes over the length of a tool list that was read again, and tells every owner.
+func (m *Machine) relisted(id PeerID, g Generation, tools uint32) {
+	p := m.current(id, g)
+	if p == nil || p.phase != Up {
+		m.stats.Stale++
+		return
+	}
+	p.tools = tools
+	for i := p.claims.head; i != 0; i = m.inPeer[i].next {
+		m.tell(i, true)
+	}
 }
 
 func (m *Machine) connected(id PeerID, g Generation, tools uint32) {
@@ -23,8 +58,8 @@ func (m *Machine) connected(id PeerID, g Generation, tools uint32) {
 		m.stats.Stale++
 		return
 	}
-	m.disarm(&p.timer)
-	p.phase, p.byReconnect = Up, false
+	m.endPhase(id)
+	p.phase, p.byReconnect, p.upSince = Up, false, m.now
 	m.becomeConnected(id, tools)
 	m.serveWaiters(id)
 	m.settleIdle(id)
@@ -65,14 +100,14 @@ func (m *Machine) broken(id PeerID, g Generation) {
 	}
 }
 
-func (m *Machine) exited(id PeerID, g Generation) {
+func (m *Machine) exited(id PeerID, g Generation, clean bool) {
 	p := m.current(id, g)
 	if p == nil || p.phase == Absent {
 		m.stats.Stale++
 		return
 	}
 	was := p.phase
-	m.disarm(&p.timer)
+	m.endPhase(id)
 	p.phase, p.stage = Absent, NoStage
 	m.live--
 	switch was {
@@ -81,6 +116,10 @@ func (m *Machine) exited(id PeerID, g Generation) {
 		m.becomeFailed(id, ReasonExited, 0)
 		m.serveWaiters(id)
 	case Up:
+		if clean && p.calls.n == 0 {
+			m.becomeDisconnected(id)
+			return
+		}
 		m.becomeFailed(id, ReasonExited, p.tools)
 		m.cutCalls(id, ReasonExited)
 		m.settleIdle(id)
@@ -100,7 +139,24 @@ func (m *Machine) stopped(id PeerID) {
 	case p.claims.n == 0:
 		m.forget(id)
 	case p.again:
-		m.dial(id)
+		p.again = false
+		m.dialOrQueue(id)
+	}
+}
+
+// endPhase takes back what the current phase had armed and counted.
+func (m *Machine) endPhase(id PeerID) {
+	p := &m.peers[id]
+	switch p.phase {
+	case Dialing:
+		m.disarm(&p.timer)
+		m.dialing--
+	case Stopping:
+		m.disarm(&p.timer)
+		m.stopping--
+	case Up, Broken:
+		m.outOfSpare(id)
+	case Absent:
 	}
 }
 
@@ -135,7 +191,7 @@ func (m *Machine) becomeFailed(id PeerID, why Reason, tools uint32) {
 	p := &m.peers[id]
 	m.unclass(id)
 	p.state, p.reason, p.tools, p.since = Failed, why, tools, m.now
-	m.intoClass(id, classFailed)
+	m.intoClass(id, classFailed, m.now)
 	m.tellAll(id)
 }
 

@@ -97,7 +97,7 @@ const (
 	ReasonNoClaim    // the owner holds no claim of that name
 	ReasonDeadOwner  // the owner is dead or was never born (SPEC PC-7)
 	ReasonFailed     // the peer is Failed and has not aged (SPEC DI-5, DI-12)
-	ReasonOverloaded // the peer's waiter list is full (SPEC DI-9)
+	ReasonOverloaded // a waiter list or the dial queue is full, or a place in it did not come (SPEC DI-9, PR-6)
 	ReasonReleased   // the claim went while the ticket was open
 	ReasonCancelled  // the caller gave up (SPEC CA-4)
 	ReasonReconnect  // the incarnation is being replaced (SPEC RC-6)

@@ -12,6 +12,8 @@ type View struct {
 	Claims   int
 	Waiters  int
 	InFlight int
+	Queued   bool    // an attempt waits for room (SPEC PR-6)
+	Policy   Policy  // of all claims together, zero where the Config rules (SPEC RE-10)
 	Since    Instant // of the last transition
 	RetryAt  Instant // when a Failed peer ages, else Never
 }
@@ -34,7 +36,7 @@ func (m *Machine) View(id PeerID) View {
 	return View{
 		Peer: id, Gen: p.gen, State: p.state, Phase: p.phase, Stage: p.stage,
 		Reason: p.reason, Tools: p.tools, Claims: int(p.claims.n), Waiters: int(p.waiters.n),
-		InFlight: int(p.calls.n), Since: p.since, RetryAt: m.retryAt(id),
+		InFlight: int(p.calls.n), Queued: p.queued, Policy: p.policy, Since: p.since, RetryAt: m.retryAt(id),
 	}
 }
 
