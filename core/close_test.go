@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/mayfly-mcp/mayfly/core"
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/fakes"
 )
 
@@ -136,4 +138,50 @@ func TestOpenReportsEveryProblem(t *testing.T) {
 			t.Errorf("%q does not mention %s", err, part)
 		}
 	}
+}
+
+// SH-2: Close waits for goroutines also, and its context bounds that wait: a transport that
+// holds a call after the session ended does not hold the daemon.
+func TestCloseWaitsForGoroutines(t *testing.T) {
+	var let chan struct{} // of the bubble
+	bubbleWith(t, func(c *core.Config) { let = make(chan struct{}); c.Dialer = holder{c.Dialer, let} }, func(r *rig) {
+		o := r.owner("a", "S")
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		_, err := o.Call(ctx, "echo", nil)
+		r.wantKind(err, callerr.Cancelled)
+		bounded, cancel := context.WithTimeout(bg, time.Minute)
+		defer cancel()
+		if err := r.h.Close(bounded); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		closed := make(chan error, 1)
+		go func() { closed <- r.h.Close(bg) }()
+		if synctest.Wait(); !pending(closed) {
+			t.Error("Close returned while a goroutine of the host runs")
+		}
+		close(let)
+		must(t, <-closed)
+	})
+}
+
+// holder is a transport that does not let go of calls.
+type holder struct {
+	transport.Dialer
+	let chan struct{}
+}
+
+func (d holder) Dial(ctx context.Context, cfg transport.Config) (transport.Session, error) {
+	s, err := d.Dialer.Dial(ctx, cfg)
+	return heldSession{s, d.let}, err
+}
+
+type heldSession struct {
+	transport.Session
+	let chan struct{}
+}
+
+func (s heldSession) Call(ctx context.Context, tool string, args json.RawMessage) (*transport.Result, error) {
+	<-s.let
+	return s.Session.Call(ctx, tool, args)
 }

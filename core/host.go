@@ -89,8 +89,24 @@ func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.bus.close()
 	h.mu.Unlock()
-	h.wg.Wait()
-	return nil
+	return h.join(ctx)
+}
+
+// join waits for the goroutines of a host on which nothing runs any more. A transport that
+// breaks the contract of the seam may hold one for ever; it does not hold Close.
+func (h *Host) join(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		h.wg.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("core: all peers have ended, but a transport still holds an operation on one: %w",
+			context.Cause(ctx))
+	}
 }
 
 // checkIdle ends the wait of Close once nothing runs. Called with mu held.

@@ -22,6 +22,24 @@
 // runs a tape to the same hash and the same violation. A run keeps no tape unless asked;
 // one that finds a violation is simply run again with the recorder on.
 //
+// A tape is text: a first line with the version, the settings, and between "begin" and "end"
+// one decision a line. [Decode] names file and line of whatever is wrong with one.
+//
+//	0s t1 born                                  tenant 1 starts as a new owner
+//	0s t1 declare m1 s3/t1.0                    it claims server 3 under its token 0 as m1
+//	1s t1 dispatch m1 answered 300ms late       a call, how and when it ends; also rejected,
+//	                                            transport, never
+//	1s dial s3/t1.0 connects 1.2s tools=4 obeys=close stop=10ms lives=30m
+//	                                            the next incarnation of that target: connects,
+//	                                            fails, breaks, exits or hangs after that time,
+//	                                            obeys that rung of the stop ladder, and dies by
+//	                                            itself; "loses" takes the session only
+//	2s t1 cancel m1                             also release, ensure, reconnect
+//	3s t1 die
+//	4s drain
+//
+// "late" completions arrive although they were abandoned, "twice" ones arrive twice.
+//
 // # Books
 //
 // The world keeps books of its own: which processes live and with which credential, since
@@ -32,7 +50,8 @@
 // Options.AuditEvery steps, and at the end, everything is checked.
 //
 // A run ends as a daemon's day should: the workload stops, everybody who waits must be
-// answered within the bounds, then the subject is drained and every process must end.
+// answered within the bounds, then the subject is drained and every process must end. Some
+// runs are drained in the midst of everything instead (Mix.Abrupt).
 //
 // # Order within one instant
 //

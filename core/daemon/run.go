@@ -73,6 +73,9 @@ func sizeOf(history []message) int {
 // round asks the model once and tells its answer on. Calls that are in it are told a second
 // time, now with their arguments.
 func (r *run) round(ctx context.Context, history []message) (message, []block, usage, error) {
+	if r.stop.Err() != nil {
+		return message{}, nil, usage{}, errStopping
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.stop, func() { cancel(errStopping) })()

@@ -118,15 +118,6 @@ var lies = map[string]func(transport.Dialer) transport.Dialer{
 			return res, err
 		}}
 	}),
-	"calls everything a rejection": faces(func(s transport.Session) *twoFaced {
-		return &twoFaced{Session: s, call: func(ctx context.Context, tool string, args json.RawMessage) (*transport.Result, error) {
-			res, err := s.Call(ctx, tool, args)
-			if err != nil {
-				err = &callerr.Error{Kind: callerr.Rejected, Msg: err.Error()}
-			}
-			return res, err
-		}}
-	}),
 	"sends every call twice": faces(func(s transport.Session) *twoFaced {
 		return &twoFaced{Session: s, call: func(ctx context.Context, tool string, args json.RawMessage) (*transport.Result, error) {
 			if res, err := s.Call(ctx, tool, args); err != nil {

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/sim"
+)
+
+// runSim is the subcommand sim.
+func runSim(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return simulate(ctx, args, stdin, stdout, stderr, sim.NewMachine)
+}
+
+const simUsage = `usage: mayfly sim [flags]
+
+Drives the lifecycle machine through a busy daemon's days in virtual time and checks
+every step. Equal flags give equal output, byte for byte. A broken rule ends the run with
+exit code 1 and leaves a tape to replay. Without flags: seed 1, 200 tenants, 24 hours.
+
+`
+
+// errReported is a usage error that the flag package has printed already.
+var errReported = errors.New("usage")
+
+// simFlags are the flags of sim.
+type simFlags struct {
+	options  sim.Options
+	json     bool
+	matrix   bool
+	replay   string
+	record   string
+	failures string
+}
+
+func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
+	f := &simFlags{options: sim.Options{Config: lifecycle.DefaultConfig()}}
+	o, c := &f.options, &f.options.Config
+	fs := flag.NewFlagSet("mayfly sim", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() {
+		fmt.Fprint(stderr, simUsage)
+		fs.PrintDefaults()
+	}
+	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the run")
+	fs.IntVar(&o.Tenants, "tenants", 200, "number of tenants")
+	fs.DurationVar(&o.For, "for", 24*time.Hour, "virtual time to simulate")
+	fs.DurationVar(&c.IdleTimeout, "idle-timeout", c.IdleTimeout, "T: unused peers are stopped after it; 0 disables eviction")
+	fs.DurationVar(&c.FailedRetry, "failed-retry", c.FailedRetry, "how long a failed peer is left alone; 0 means idle-timeout")
+	fs.DurationVar(&c.ConnectTimeout, "connect-timeout", c.ConnectTimeout, "bound of one connect")
+	fs.DurationVar(&c.CallTimeout, "call-timeout", c.CallTimeout, "bound of one call")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object")
+	fs.BoolVar(&f.matrix, "matrix", false, "print the whole matrix of standings and inputs")
+	fs.StringVar(&f.replay, "replay", "", "replay the tape in `FILE` (- for standard input) instead of drawing a run")
+	fs.StringVar(&f.record, "record", "", "write the tape of the run to `FILE`")
+	fs.StringVar(&f.failures, "failures", "mayfly-failures", "directory for the tapes of broken rules")
+	if err := fs.Parse(args); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			err = errReported
+		}
+		return nil, err
+	}
+	if fs.NArg() > 0 {
+		return nil, fmt.Errorf("%q is not a flag; sim takes flags only", fs.Arg(0))
+	}
+	if f.replay != "" {
+		return f, onlyWithReplay(fs)
+	}
+	o.Record = f.record != ""
+	return f, o.WithDefaults().Validate()
+}
+
+// onlyWithReplay refuses flags that a tape already answers.
+func onlyWithReplay(fs *flag.FlagSet) (err error) {
+	fs.Visit(func(x *flag.Flag) {
+		switch x.Name {
+		case "replay", "json", "matrix":
+		default:
+			err = errors.Join(err, fmt.Errorf("-%s does not go with -replay: the tape says it", x.Name))
+		}
+	})
+	return err
+}
+
+// simulate runs sim on a subject, which only tests choose.
+func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, subject func(lifecycle.Config) sim.Subject) int {
+	f, err := parseSimFlags(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errReported):
+		return exitUsage
+	case err != nil:
+		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
+		return exitUsage
+	}
+	f.options.Subject = subject
+	f.options.Stop = func() bool { return ctx.Err() != nil }
+	tape, code, err := f.prepare(stdin)
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
+		return code
+	}
+	began := time.Now()
+	res, err := f.run(tape)
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
+		return exitHarness
+	}
+	speed(stderr, res, time.Since(began))
+	return f.report(stdout, stderr, res, tape)
+}
+
+// prepare reads the tape to replay, if any, and makes sure that a tape can be recorded before
+// the time for it is spent. The code is the one to exit with upon an error.
+func (f *simFlags) prepare(stdin io.Reader) (tape *sim.Tape, code int, err error) {
+	if f.record != "" {
+		file, err := os.Create(f.record)
+		if err != nil {
+			return nil, exitHarness, fmt.Errorf("the tape cannot be written: %w", err)
+		}
+		return nil, exitHarness, file.Close()
+	}
+	if f.replay == "" {
+		return nil, exitOK, nil
+	}
+	name, r := "standard input", stdin
+	if f.replay != "-" {
+		file, err := os.Open(f.replay)
+		if err != nil {
+			return nil, exitHarness, fmt.Errorf("the tape cannot be read: %w", err)
+		}
+		defer file.Close()
+		name, r = f.replay, file
+	}
+	if tape, err = sim.Decode(name, r); err != nil {
+		return nil, exitUsage, err
+	}
+	o := &f.options
+	o.Seed, o.Tenants, o.For, o.Config = tape.Seed, tape.Tenants, tape.For, tape.Config
+	return tape, exitOK, nil
+}
+
+func (f *simFlags) run(tape *sim.Tape) (*sim.Result, error) {
+	if tape != nil {
+		return sim.Replay(tape, f.options)
+	}
+	return sim.Run(f.options)
+}
+
+// speed is apart from the report, because it differs between runs.
+func speed(w io.Writer, r *sim.Result, d time.Duration) {
+	seconds := max(d.Seconds(), 1e-9)
+	fmt.Fprintf(w, "speed: %.0f steps/s, %.0f events/s, %v\n", float64(r.Steps)/seconds, float64(r.Events)/seconds, d.Round(time.Millisecond))
+}
+
+// report prints the run, writes its tape where one is wanted, and returns the exit code.
+func (f *simFlags) report(stdout, stderr io.Writer, r *sim.Result, replayed *sim.Tape) int {
+	path, err := f.keep(r)
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly sim: the tape cannot be written: %v\n", err)
+	}
+	if f.json {
+		f.printJSON(stdout, r, path)
+	} else {
+		f.print(stdout, r)
+		if replayed != nil {
+			compare(stdout, replayed, r)
+		}
+		if r.Violation != nil {
+			printViolation(stdout, r.Violation, path)
+		}
+	}
+	switch {
+	case r.Violation != nil:
+		return exitFailed
+	case err != nil:
+		return exitHarness
+	}
+	return exitOK
+}
+
+// keep writes the tape of a run that was to be recorded or that broke a rule, and returns
+// where the tape is.
+func (f *simFlags) keep(r *sim.Result) (string, error) {
+	path := f.record
+	switch {
+	case f.replay != "":
+		return f.replay, nil
+	case r.Tape == nil:
+		return "", nil
+	case path == "":
+		if err := os.MkdirAll(f.failures, 0o777); err != nil {
+			return "", err
+		}
+		path = filepath.Join(f.failures, fmt.Sprintf("seed-%d-%s.tape", f.options.Seed, r.Violation.ID))
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	return path, errors.Join(r.Tape.Encode(file), file.Close())
+}
+
+func (f *simFlags) print(w io.Writer, r *sim.Result) {
+	o := &f.options
+	fmt.Fprintf(w, "seed %d: %d tenants for %v\n", o.Seed, o.Tenants, o.For)
+	for _, s := range sim.Durations(o.Config) {
+		fmt.Fprintf(w, "  %-16s %v\n", s.Name, s.Value)
+	}
+	fmt.Fprintf(w, "steps %d, events %d, audits of the whole state %d\n", r.Steps, r.Events, r.Audits)
+	for _, l := range r.Story() {
+		fmt.Fprintf(w, "  %10d %s\n", l.N, l.What)
+	}
+	fmt.Fprintln(w, "transitions")
+	r.Coverage.WriteTransitions(w)
+	fmt.Fprintf(w, "coverage: %d cells of standing × input → standing\n", r.Coverage.Covered())
+	if f.matrix {
+		r.Coverage.WriteCells(w)
+	}
+	fmt.Fprintf(w, "run hash %016x\n", r.Hash)
+}
+
+// compare says whether a replay did what was recorded.
+func compare(w io.Writer, t *sim.Tape, r *sim.Result) {
+	id := ""
+	if r.Violation != nil {
+		id = r.Violation.ID
+	}
+	switch {
+	case t.Hash == 0:
+	case t.Hash == r.Hash && t.Violation == id:
+		fmt.Fprintln(w, "replay: the same run as recorded")
+	default:
+		fmt.Fprintf(w, "replay: not the run that was recorded, which has hash %016x and breaks %q\n", t.Hash, t.Violation)
+	}
+}
+
+func printViolation(w io.Writer, v *sim.Violation, path string) {
+	fmt.Fprintf(w, "VIOLATION %s (SPEC %s) at step %d, %v\n  rule: %s\n  seen: %s\n",
+		v.ID, v.Clause, v.Step, time.Duration(v.At), v.Text, v.Detail)
+	if path != "" {
+		fmt.Fprintf(w, "  replay with: mayfly sim -replay %s\n", path)
+	}
+}
+
+// simReport is the JSON form of a run.
+type simReport struct {
+	Seed        uint64            `json:"seed"`
+	Tenants     int               `json:"tenants"`
+	For         string            `json:"for"`
+	Config      map[string]string `json:"config"`
+	Steps       uint64            `json:"steps"`
+	Events      uint64            `json:"events"`
+	Hash        string            `json:"hash"`
+	Counts      map[string]uint64 `json:"counts"`
+	Transitions []sim.Cell        `json:"transitions"`
+	Coverage    []sim.Cell        `json:"coverage"`
+	Violation   *simViolation     `json:"violation,omitempty"`
+}
+
+type simViolation struct {
+	ID     string `json:"id"`
+	Clause string `json:"clause"`
+	Text   string `json:"text"`
+	Detail string `json:"detail"`
+	Step   uint64 `json:"step"`
+	At     string `json:"at"`
+	Tape   string `json:"tape,omitempty"`
+}
+
+func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string) {
+	o := &f.options
+	out := simReport{Seed: o.Seed, Tenants: o.Tenants, For: o.For.String(), Steps: r.Steps, Events: r.Events,
+		Hash: fmt.Sprintf("%016x", r.Hash), Config: map[string]string{}, Counts: map[string]uint64{},
+		Transitions: r.Coverage.StateChanges(), Coverage: r.Coverage.Reached()}
+	for _, s := range sim.Durations(o.Config) {
+		out.Config[s.Name] = s.Value.String()
+	}
+	for _, l := range r.Story() {
+		out.Counts[l.What] = l.N
+	}
+	if v := r.Violation; v != nil {
+		out.Violation = &simViolation{v.ID, v.Clause, v.Text, v.Detail, v.Step, time.Duration(v.At).String(), path}
+	}
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		panic("SIM-1: a report of plain data does not encode: " + err.Error())
+	}
+	fmt.Fprintf(w, "%s\n", b)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/sim"
+)
+
+// hasty is a machine that evicts a second too early, which no flag of the command can do.
+func hasty(cfg lifecycle.Config) sim.Subject {
+	cfg.IdleTimeout -= time.Second
+	return lifecycle.New(cfg)
+}
+
+// simOutcome is what one run of the command came to.
+type simOutcome struct {
+	code           int
+	stdout, stderr string
+}
+
+func simRun(t *testing.T, subject func(lifecycle.Config) sim.Subject, stdin string, args ...string) simOutcome {
+	t.Helper()
+	var out, err bytes.Buffer
+	code := simulate(t.Context(), args, strings.NewReader(stdin), &out, &err, subject)
+	return simOutcome{code, out.String(), err.String()}
+}
+
+func wants(t *testing.T, o simOutcome, code int, texts ...string) {
+	t.Helper()
+	if o.code != code {
+		t.Errorf("exit code %d, want %d\n%s%s", o.code, code, o.stdout, o.stderr)
+	}
+	for _, s := range texts {
+		if !strings.Contains(o.stdout, s) {
+			t.Errorf("stdout lacks %q:\n%s", s, o.stdout)
+		}
+	}
+}
+
+// TestSimViolation: a broken rule ends with exit code 1, a tape on disk and the command that
+// replays it to the same rule.
+func TestSimViolation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "failures")
+	o := simRun(t, hasty, "", "-failed-retry", "30m", "-failures", dir)
+	tape := filepath.Join(dir, "seed-1-EVICT-EARLY.tape")
+	wants(t, o, exitFailed, "VIOLATION EVICT-EARLY (SPEC RE-1)", "rule: no peer is stopped", "seen: peer ",
+		"replay with: mayfly sim -replay "+tape)
+
+	again := simRun(t, hasty, "", "-replay", tape)
+	wants(t, again, exitFailed, "VIOLATION EVICT-EARLY", "replay: the same run as recorded")
+	violation := func(s string) string { return s[strings.Index(s, "VIOLATION"):] }
+	if violation(again.stdout) != violation(o.stdout) {
+		t.Errorf("the replay found\n%snot\n%s", violation(again.stdout), violation(o.stdout))
+	}
+
+	text, err := os.ReadFile(tape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, simRun(t, hasty, string(text), "-replay", "-"), exitFailed, "replay: the same run as recorded")
+	wants(t, simRun(t, sim.NewMachine, "", "-replay", tape), exitOK, "replay: not the run that was recorded")
+}
+
+func TestSimViolationJSON(t *testing.T) {
+	o := simRun(t, hasty, "", "-failed-retry", "30m", "-json", "-failures", t.TempDir())
+	wants(t, o, exitFailed)
+	var r simReport
+	if err := json.Unmarshal([]byte(o.stdout), &r); err != nil {
+		t.Fatalf("%v in\n%s", err, o.stdout)
+	}
+	if r.Violation == nil || r.Violation.ID != "EVICT-EARLY" || r.Violation.Clause != "RE-1" || r.Violation.Tape == "" {
+		t.Errorf("the violation is %+v", r.Violation)
+	}
+}
+
+// TestSimNoPlaceForTapes: the violation is told all the same.
+func TestSimNoPlaceForTapes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := simRun(t, hasty, "", "-failed-retry", "30m", "-failures", file)
+	wants(t, o, exitFailed, "VIOLATION EVICT-EARLY")
+	if !strings.Contains(o.stderr, "the tape cannot be written") || strings.Contains(o.stdout, "replay with") {
+		t.Errorf("want a complaint about the tape and no replay command:\n%s%s", o.stdout, o.stderr)
+	}
+}
