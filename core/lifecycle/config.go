@@ -39,6 +39,9 @@ type Config struct {
 	// MaxDialing bounds the attempts under way, 0 not at all. More queue, first come, first
 	// served; their connect budgets begin when their turn comes (SPEC DI-13, PR-6).
 	MaxDialing int
+	// MaxSpawning bounds the processes being created, 0 not at all. A spawn costs milliseconds,
+	// but a thousand at once cost everybody; a place is free again when the process exists.
+	MaxSpawning int
 	// MaxQueued bounds the attempts that queue; more are refused as overloaded. 0 means 65536.
 	MaxQueued int
 	// QueueTimeout bounds the wait in the queue; then the attempt is refused as overloaded.
@@ -88,6 +91,7 @@ func (c Config) Validate() error {
 	}
 	notNegative("MaxLive", c.MaxLive)
 	notNegative("MaxDialing", c.MaxDialing)
+	notNegative("MaxSpawning", c.MaxSpawning)
 	notNegative("MaxQueued", c.MaxQueued)
 	return errors.Join(errs...)
 }

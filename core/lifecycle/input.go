@@ -22,13 +22,14 @@ const (
 	InDrain                              //
 	InStarted                            // Peer, Gen
 	InRelisted                           // Peer, Gen, Tools
+	InSpawned                            // Peer, Gen
 
-	inputKinds = int(InRelisted) + 1
+	inputKinds = int(InSpawned) + 1
 )
 
 var inputNames = [...]string{"-", "owner-born", "owner-died", "declare", "release", "dispatch",
 	"ensure", "reconnect", "cancel", "call-done", "connected", "connect-failed", "broken", "exited",
-	"time-reached", "configure", "drain", "started", "relisted"}
+	"time-reached", "configure", "drain", "started", "relisted", "spawned"}
 
 // String returns the lower-case word used in tapes and reports.
 func (k InputKind) String() string { return word(inputNames[:], uint8(k)) }
@@ -131,3 +132,7 @@ func Started(p PeerID, g Generation) Input { return Input{Kind: InStarted, Peer:
 func Relisted(p PeerID, g Generation, tools uint32) Input {
 	return Input{Kind: InRelisted, Peer: p, Gen: g, Tools: tools}
 }
+
+// Spawned reports that the process of an incarnation that is being dialed exists, which gives
+// its place among those being created to the next (SPEC PR-6).
+func Spawned(p PeerID, g Generation) Input { return Input{Kind: InSpawned, Peer: p, Gen: g} }

@@ -38,6 +38,7 @@ type Machine struct {
 	seq      uint64
 	live     int // incarnations that have not exited
 	dialing  int // incarnations being dialed
+	spawning int // of them, those whose process does not exist yet
 	stopping int // incarnations on the stop ladder
 	inFlight int // calls of all peers
 	stats    Stats
@@ -55,6 +56,7 @@ type peer struct {
 	again       bool   // an attempt is pending: behind a stop in progress, or in the queue
 	queued      bool   // in the queue of attempts
 	heard       bool   // the incarnation being dialed has said something
+	spawned     bool   // its process exists
 	spare       bool   // in the list of unused incarnations
 	timed       bool   // its expiry is a timer, not a place in a class
 	byReconnect bool   // the pending or running attempt belongs to a reconnect
@@ -193,6 +195,8 @@ func (m *Machine) handle(in *Input) {
 		m.exited(in.Peer, in.Gen, in.Clean)
 	case InStarted:
 		m.started(in.Peer, in.Gen)
+	case InSpawned:
+		m.spawnedNow(in.Peer, in.Gen)
 	case InRelisted:
 		m.relisted(in.Peer, in.Gen, in.Tools)
 	case InTimeReached:

@@ -6,7 +6,8 @@ const maxPassedOver = 64
 // room says whether one more attempt may begin now.
 func (m *Machine) room() bool {
 	return (m.cfg.MaxLive == 0 || m.live < m.cfg.MaxLive) &&
-		(m.cfg.MaxDialing == 0 || m.dialing < m.cfg.MaxDialing)
+		(m.cfg.MaxDialing == 0 || m.dialing < m.cfg.MaxDialing) &&
+		(m.cfg.MaxSpawning == 0 || m.spawning < m.cfg.MaxSpawning)
 }
 
 // dialOrQueue begins an attempt, or lines it up behind those that came first. Nothing runs for

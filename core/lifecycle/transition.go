@@ -9,9 +9,10 @@ func (m *Machine) dial(id PeerID) {
 		panic(bug("ONE-LIVE", "dial of peer %d while generation %d is %s", id, p.gen, p.phase))
 	}
 	p.gen++
-	p.phase, p.again, p.heard = Dialing, false, false
+	p.phase, p.again, p.heard, p.spawned = Dialing, false, false, false
 	m.live++
 	m.dialing++
+	m.spawning++
 	m.stats.Spawns++
 	if p.state != Connecting {
 		m.becomeConnecting(id)
@@ -23,6 +24,17 @@ func (m *Machine) dial(id PeerID) {
 
 func (m *Machine) connectBudget(p *peer) time.Duration {
 	return either(p.policy.ConnectTimeout, m.cfg.ConnectTimeout)
+}
+
+// spawnedNow frees the place of a process that was being created.
+func (m *Machine) spawnedNow(id PeerID, g Generation) {
+	p := m.current(id, g)
+	if p == nil || p.phase != Dialing || p.spawned {
+		m.stats.Stale++
+		return
+	}
+	p.spawned = true
+	m.spawning--
 }
 
 // started ends the start budget, if there is one, and begins that of the handshake.
@@ -151,6 +163,9 @@ func (m *Machine) endPhase(id PeerID) {
 	case Dialing:
 		m.disarm(&p.timer)
 		m.dialing--
+		if !p.spawned {
+			m.spawning--
+		}
 	case Stopping:
 		m.disarm(&p.timer)
 		m.stopping--
