@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +32,17 @@ type rig struct {
 	ctl      *observer.Controller
 	events   *eventLog
 	handles  atomic.Int64 // session handles given out
+
+	mu       sync.Mutex
+	names    []string // servers that were declared
+	canaries []string // secrets of this rig, which nothing may print
+	fenced   string   // ULID of the agent that fences, once there is one
+	quit     sync.Once
+	left     []observer.Process
 }
+
+// fenceServer is the server of the fence, a name that no scenario can write.
+const fenceServer = "@fence"
 
 // newRig starts everything. env is added to the daemon's environment.
 func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) (_ *rig, err error) {
@@ -55,7 +64,7 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 		return nil, err
 	}
 	if r.ctl, err = observer.Listen(observer.Config{Dir: r.dir}); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; set TMPDIR to a short path", err)
 	}
 	return r, r.boot(ctx)
 }
@@ -64,7 +73,10 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 func (r *rig) boot(ctx context.Context) (err error) {
 	r.daemon, err = r.target.start(ctx, r.home(), configTOML(r.settings, r.llm.URL), r.env)
 	if err != nil {
-		return err
+		return errors.New(r.say(err.Error()))
+	}
+	if r.events != nil {
+		r.events.close()
 	}
 	r.events, err = follow(ctx, r.daemon.client)
 	return err
@@ -74,39 +86,88 @@ func (r *rig) home() string { return filepath.Join(r.dir, "home") }
 
 func (r *rig) client() *wire.Client { return r.daemon.client }
 
-// ladder bounds the stop ladder that the settings ask for.
+// ladder bounds the stop ladder that the settings ask for, drain included.
 func (r *rig) ladder() time.Duration { return 4 * r.settings.Grace }
 
-// close ends the daemon as an operator would and says what it left behind.
-func (r *rig) close() error {
-	var errs []error
-	if r.daemon != nil {
-		errs = append(errs, r.daemon.stop(context.Background(), r.ladder()))
+// pacify tells every server to end when it is told to, so that the end of a check does not
+// take the time of a stop ladder. What a daemon does with stubborn ones has its own checks.
+func (r *rig) pacify() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range r.names {
+		r.ctl.Apply(name, observer.Behaviour{})
 	}
-	for _, p := range r.discard() {
-		errs = append(errs, fmt.Errorf("pid %d of server %q outlived its daemon and was killed", p.PID, p.Name))
-	}
-	return errors.Join(errs...)
 }
 
-// discard ends whatever is left, whatever it takes.
-func (r *rig) discard() (left []observer.Process) {
-	if r.daemon != nil {
-		r.daemon.kill()
+// close ends the daemon as an operator would. The error is an errUnclean: a bad end, and
+// processes that outlived it.
+func (r *rig) close() error {
+	ended := r.daemon.stop(context.Background(), r.ladder())
+	problems := []error{ended}
+	for _, p := range r.discard() {
+		problems = append(problems, fmt.Errorf("a process of server %q outlived its daemon and was killed", p.Name))
 	}
-	if r.events != nil {
-		r.events.close()
+	return unclean(problems...)
+}
+
+// discard ends whatever is left, whatever it takes. It may be called more than once.
+func (r *rig) discard() []observer.Process {
+	r.quit.Do(func() {
+		if r.daemon != nil {
+			r.daemon.kill()
+		}
+		if r.events != nil {
+			r.events.close()
+		}
+		if r.ctl != nil {
+			r.left = r.ctl.Close()
+		}
+		if r.llm != nil {
+			r.llm.Close()
+		}
+		if r.dir != "" {
+			_ = os.RemoveAll(r.dir) // a leftover in the temporary directory harms nobody
+		}
+	})
+	return r.left
+}
+
+// spawned counts the servers that came to life.
+func (r *rig) spawned() (n int) {
+	for _, rep := range r.ctl.Journal() {
+		if rep.Kind == observer.Spawned && !rep.Spawn.Grandchild {
+			n++
+		}
 	}
-	if r.ctl != nil {
-		left = r.ctl.Close()
+	return n
+}
+
+// canary is a secret that can be recognised wherever it turns up.
+func (r *rig) canary(label string) string {
+	secret := "canary-" + label + "-" + r.ctl.Tag()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.canaries = append(r.canaries, secret)
+	return secret
+}
+
+// say makes a text fit for a report: without secrets and without paths of this machine.
+func (r *rig) say(text string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.canaries {
+		text = strings.ReplaceAll(text, c, "***")
 	}
-	if r.llm != nil {
-		r.llm.Close()
+	text = strings.ReplaceAll(text, r.dir, "{dir}")
+	return strings.ReplaceAll(text, r.target.Peer, "mayfly")
+}
+
+// words are the last lines of the daemon's stderr.
+func (r *rig) words(n int) (out []string) {
+	for _, l := range r.daemon.log.end(n) {
+		out = append(out, r.say(l))
 	}
-	if r.dir != "" {
-		_ = os.RemoveAll(r.dir) // a leftover in the temporary directory harms nobody
-	}
-	return left
+	return out
 }
 
 // executable is the path under which a server is declared. It can be taken away and brought
@@ -145,45 +206,10 @@ func mustJSON(v any) string {
 
 // observed is the declaration of an observer peer.
 func (r *rig) observed(name, server string, env map[string]string) mcp {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.names = append(r.names, server)
 	return mcp{Name: name, Command: r.executable(server), Args: r.ctl.Args(server), Env: env}
-}
-
-// toolResult is how a tool call looked to the model.
-type toolResult struct {
-	text    string
-	isError bool
-}
-
-// run lets an agent call tools in one round, all at once, and returns the results in the
-// order of their ends. started, if not nil, is called when the daemon has the calls in hand.
-func (r *rig) run(ctx context.Context, agent, handle string, round llm.Round, started func()) ([]toolResult, error) {
-	s, err := r.client().Stream(ctx, &pb.StreamMsg{Agent: agent, Content: llm.Plan(round), SessionHandle: handle})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	var out []toolResult
-	for {
-		e, err := s.Recv()
-		if err == io.EOF {
-			return out, nil
-		}
-		if err != nil {
-			return out, err
-		}
-		switch x := e.GetEvent().(type) {
-		case *pb.StreamEvent_ToolStart:
-			if calls := x.ToolStart.GetCalls(); started != nil && len(calls) > 0 && calls[0].GetArguments() != "" {
-				started()
-			}
-		case *pb.StreamEvent_ToolResult:
-			out = append(out, toolResult{x.ToolResult.GetOutput(), x.ToolResult.GetIsError()})
-		case *pb.StreamEvent_End:
-			if msg := x.End.GetError(); msg != "" && len(out) == 0 {
-				return out, fmt.Errorf("the run failed: %s", msg)
-			}
-		}
-	}
 }
 
 // handle returns a session handle that was never used.
@@ -203,87 +229,92 @@ func (r *rig) row(ctx context.Context, agent, name string) (*pb.McpInfo, error) 
 	return nil, nil
 }
 
-// eventLog follows the daemon's MCP events.
-type eventLog struct {
-	stream *wire.Stream[*pb.McpEventMsg]
-	cancel context.CancelFunc
-	done   chan struct{}
-
-	mu   sync.Mutex
-	seen []*pb.McpEventMsg
-	err  error
-	news chan struct{} // closed and replaced when an event came
-}
-
-// follow subscribes. The protocol acknowledges no subscription, so what happens before the
-// daemon has read the request is missed: a rig provokes an event of its own before use.
-func follow(ctx context.Context, c *wire.Client) (*eventLog, error) {
-	l := &eventLog{done: make(chan struct{}), news: make(chan struct{})}
-	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s, err := c.SubscribeMcpEvents(ctx)
+// fence lets a peer of the rig's own come up once more. Its event is the last one in line,
+// and its spawn proves that the daemon was able to act: whatever should have happened
+// before has been seen, and what has not, did not happen.
+func (r *rig) fence(ctx context.Context) error {
+	if err := r.prepareFence(ctx); err != nil {
+		return err
+	}
+	seen, _, err := r.events.all()
 	if err != nil {
-		l.cancel()
-		return nil, err
+		return err
 	}
-	l.stream = s
-	go l.loop()
-	return l, nil
-}
-
-func (l *eventLog) loop() {
-	defer close(l.done)
-	for {
-		e, err := l.stream.Recv()
-		l.mu.Lock()
-		if err == nil {
-			l.seen = append(l.seen, e)
-		} else {
-			l.err = err
-		}
-		close(l.news)
-		l.news = make(chan struct{})
-		l.mu.Unlock()
-		if err != nil {
-			return
-		}
+	if _, err := r.client().ReconnectMcp(ctx, r.fenced, "fence"); err != nil {
+		return fmt.Errorf("fence: %w", err)
 	}
+	return r.events.wait(ctx, len(seen), func(e *pb.McpEventMsg) bool {
+		return e.GetAgent() == r.fenced && eventWord(e.GetKind()) == "connected"
+	})
 }
 
-// all returns the events so far, and a channel that is closed when there are more.
-func (l *eventLog) all() ([]*pb.McpEventMsg, <-chan struct{}, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.seen[:len(l.seen):len(l.seen)], l.news, l.err
-}
-
-// wait returns when an event after position from matches.
-func (l *eventLog) wait(ctx context.Context, from int, match func(*pb.McpEventMsg) bool) error {
-	for {
-		seen, news, err := l.all()
-		for _, e := range seen[min(from, len(seen)):] {
-			if match(e) {
-				return nil
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("the event stream ended: %w", err)
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for an event, %d so far: %w", len(seen), context.Cause(ctx))
-		}
+// prepareFence makes the agent that fences.
+func (r *rig) prepareFence(ctx context.Context) error {
+	if r.fenced != "" {
+		return nil
 	}
+	if err := r.install(fenceServer, true); err != nil {
+		return err
+	}
+	info, err := r.client().CreateAgent(ctx, "fence", mustJSON(map[string]any{
+		"model": "fake", "mcps": []mcp{r.observed("fence", fenceServer, nil)},
+	}))
+	if err != nil {
+		return fmt.Errorf("fence: %w", err)
+	}
+	r.fenced = info.GetId()
+	return nil
 }
 
-func (l *eventLog) close() {
-	l.cancel()
-	_ = l.stream.Close() // it ends the connection whatever it returns
-	<-l.done
+// server introduces a server program and how it behaves.
+func (r *rig) server(name string, b observer.Behaviour) error {
+	r.ctl.Set(name, b)
+	return r.install(name, true)
 }
 
-// eventWord is an event's kind as scenarios write it.
-func eventWord(k pb.McpEventKind) string {
-	word := strings.ToLower(k.String())
-	return word[strings.LastIndexByte(word, '_')+1:]
+// agent makes an agent with declarations and returns its ULID.
+func (r *rig) agent(ctx context.Context, name string, mcps ...mcp) (string, error) {
+	info, err := r.client().CreateAgent(ctx, name, agentConfig(mcps...))
+	return info.GetId(), err
+}
+
+// agentConfig is an AgentConfig as JSON.
+func agentConfig(mcps ...mcp) string {
+	return mustJSON(map[string]any{"model": "fake", "description": "certify", "mcps": append([]mcp{}, mcps...)})
+}
+
+// one is the commonest rig: a healthy server s, and an agent that declares it as m1.
+func (p *probe) one(ctx context.Context, s scenarios.Settings, b observer.Behaviour, env ...string) (*rig, string, error) {
+	r, err := p.rig(ctx, s, env...)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := r.server("s", b); err != nil {
+		return nil, "", err
+	}
+	agent, err := r.agent(ctx, "a", r.observed("m1", "s", nil))
+	return r, agent, err
+}
+
+// expectStatus asks the listing for the standing of a declaration.
+func (r *rig) expectStatus(ctx context.Context, agent, name string, want pb.McpStatus) error {
+	row, err := r.row(ctx, agent, name)
+	if err != nil {
+		return err
+	}
+	if row.GetStatus() != want {
+		return failf("%s is listed as %s, want %s", name, row.GetStatus(), want)
+	}
+	return nil
+}
+
+// expectSpawns compares the spawns of a server after a fence.
+func (r *rig) expectSpawns(ctx context.Context, server string, want int) error {
+	if err := r.fence(ctx); err != nil {
+		return err
+	}
+	if got := r.ctl.Spawns(server); got != want {
+		return failf("server %s was spawned %d times, want %d", server, got, want)
+	}
+	return nil
 }

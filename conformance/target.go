@@ -1,16 +1,12 @@
 package conformance
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -49,21 +45,24 @@ func Embedded(exe string) Target {
 	}
 }
 
-// daemon is one running process of a target.
-type daemon struct {
-	cmd    *exec.Cmd
-	client *wire.Client
-	socket string
-	log    *tail
-	exited chan struct{} // closed when the process was waited for
-	err    error         // of the wait, once exited is closed
-}
-
 // start runs the target in a home directory and returns when it answers.
 func (t Target) start(ctx context.Context, home, config string, env []string) (*daemon, error) {
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the daemon's configuration: %w", err)
 	}
+	d, err := t.launch(home, env)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.ready(ctx); err != nil {
+		d.kill()
+		return nil, fmt.Errorf("%w; the daemon's last words: %s", err, d.log.last(5))
+	}
+	return d, nil
+}
+
+// launch runs the target and waits for nothing.
+func (t Target) launch(home string, env []string) (*daemon, error) {
 	argv := make([]string, len(t.Argv))
 	for i, a := range t.Argv {
 		argv[i] = strings.ReplaceAll(a, "{home}", home)
@@ -73,6 +72,7 @@ func (t Target) start(ctx context.Context, home, config string, env []string) (*
 		socket: filepath.Join(home, t.Socket),
 		log:    &tail{},
 		exited: make(chan struct{}),
+		silent: make(chan struct{}),
 	}
 	d.client = wire.NewClient("unix", d.socket)
 	d.cmd.Env = t.Env
@@ -82,155 +82,9 @@ func (t Target) start(ctx context.Context, home, config string, env []string) (*
 	d.cmd.Env = append(d.cmd.Env[:len(d.cmd.Env):len(d.cmd.Env)], env...)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the runner, which then stops the daemon
 	if err := d.run(); err != nil {
-		return nil, fmt.Errorf("cannot run the target %q: %w; is the command right?", argv[0], err)
-	}
-	if err := d.ready(ctx); err != nil {
-		d.kill()
-		return nil, fmt.Errorf("%w; the daemon's last words: %s", err, d.log.last(5))
+		return nil, fmt.Errorf("cannot run the target %q: %w; is the command right?", filepath.Base(argv[0]), err)
 	}
 	return d, nil
-}
-
-func (d *daemon) run() error {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	d.cmd.Stderr, d.cmd.Stdout = w, w
-	err = d.cmd.Start()
-	w.Close()
-	if err != nil {
-		r.Close()
-		return err
-	}
-	go func() {
-		d.log.follow(r)
-		r.Close()
-	}()
-	go func() {
-		d.err = d.cmd.Wait()
-		close(d.exited)
-	}()
-	return nil
-}
-
-// ready waits until the daemon answers a Ping. It asks at the line that announces readiness,
-// and every now and then for daemons that announce nothing.
-func (d *daemon) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startBound)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	announced := d.log.wait("daemon ready")
-	for {
-		select {
-		case <-announced:
-			announced = nil
-		case <-tick.C:
-		case <-d.exited:
-			return fmt.Errorf("the daemon ended before it answered: %v", d.err)
-		case <-ctx.Done():
-			return fmt.Errorf("the daemon did not answer on %s within %v", d.socket, startBound)
-		}
-		if d.client.Ping(ctx) == nil {
-			return nil
-		}
-	}
-}
-
-// stop sends SIGTERM and waits for the exit; after the bound it kills the daemon, which is
-// an error.
-func (d *daemon) stop(ctx context.Context, ladder time.Duration) error {
-	_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
-	bound := time.NewTimer(ladder + stopBound)
-	defer bound.Stop()
-	select {
-	case <-d.exited:
-		return nil
-	case <-bound.C:
-		d.kill()
-		return errors.New("the daemon did not end after SIGTERM and was killed")
-	case <-ctx.Done():
-		d.kill()
-		return context.Cause(ctx)
-	}
-}
-
-// kill ends the daemon at once, as a crash would.
-func (d *daemon) kill() {
-	_ = d.cmd.Process.Kill() // it may be gone already
-	<-d.exited
-}
-
-// exitCode is the status once the daemon has ended: -1 for a signal.
-func (d *daemon) exitCode() int { return d.cmd.ProcessState.ExitCode() }
-
-// tail keeps what a daemon says on stderr, the beginning of it if it says too much.
-type tail struct {
-	mu    sync.Mutex
-	lines []string
-	size  int
-	waits map[string]chan struct{}
-}
-
-func (t *tail) follow(r io.Reader) {
-	sc := bufio.NewReader(r)
-	for {
-		line, err := sc.ReadString('\n')
-		if line != "" {
-			t.add(strings.TrimSuffix(line, "\n"))
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (t *tail) add(line string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.size+len(line) <= maxLog {
-		t.lines = append(t.lines, line)
-		t.size += len(line)
-	}
-	for text, ch := range t.waits {
-		if strings.Contains(line, text) {
-			close(ch)
-			delete(t.waits, text)
-		}
-	}
-}
-
-// wait returns a channel that is closed when a line contains the text.
-func (t *tail) wait(text string) <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	ch := make(chan struct{})
-	for _, l := range t.lines {
-		if strings.Contains(l, text) {
-			close(ch)
-			return ch
-		}
-	}
-	if t.waits == nil {
-		t.waits = map[string]chan struct{}{}
-	}
-	t.waits[text] = ch
-	return ch
-}
-
-// text is everything that was kept.
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(t.lines, "\n")
-}
-
-// last is the end of it, on one line.
-func (t *tail) last(n int) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(t.lines[max(0, len(t.lines)-n):], " | ")
 }
 
 // configTOML is the configuration that a scenario's settings ask for (WIRE.md §7.3). Times

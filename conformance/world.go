@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 	"github.com/mayfly-mcp/mayfly/fakes/observer"
 	"github.com/mayfly-mcp/mayfly/scenarios"
 )
@@ -22,21 +21,18 @@ const (
 	settleStep  = 20 * time.Millisecond
 )
 
-// fenceServer is the server of the fence, a name that no scenario can write.
-const fenceServer = "@fence"
-
 // world runs a scenario against a live daemon: requests over its socket, observer peers as
 // servers, real time.
 type world struct {
 	target  Target
 	rig     *rig
-	fence   string // ULID of the agent that fences
+	adopt   func(*rig) // told about the rig
+	keep    bool       // Close leaves the rig to whoever adopted it
 	servers map[string]*server
 	agents  map[string]*agent
 	ops     map[string]*operation
 	tokens  map[string]string // secret by label
 	labels  map[string]string // label by secret
-	closing error
 }
 
 // server is a server program of the scenario.
@@ -68,40 +64,16 @@ func (w *world) Setup(ctx context.Context, s scenarios.Settings) (err error) {
 	if w.rig, err = newRig(ctx, w.target, s); err != nil {
 		return err
 	}
-	return w.prepareFence(ctx)
+	if w.adopt != nil {
+		w.adopt(w.rig)
+	}
+	return w.passFence(ctx) // its event proves that the subscription is in force
 }
 
-// prepareFence makes the agent whose reconnects prove that the daemon has caught up, and
-// waits for its first event, which proves that the subscription is in force.
-func (w *world) prepareFence(ctx context.Context) error {
-	if err := w.rig.install(fenceServer, true); err != nil {
-		return err
-	}
-	info, err := w.rig.client().CreateAgent(ctx, "fence", mustJSON(map[string]any{
-		"model": "fake", "mcps": []mcp{w.rig.observed("fence", fenceServer, nil)},
-	}))
-	if err != nil {
-		return err
-	}
-	w.fence = info.GetId()
-	return w.passFence(ctx)
-}
-
-// passFence lets the fence's peer come up once more. Its event is the last one in line, so
-// all that happened before has been seen.
 func (w *world) passFence(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, w.rig.settings.AwaitBound())
 	defer cancel()
-	seen, _, err := w.rig.events.all()
-	if err != nil {
-		return err
-	}
-	if _, err := w.rig.client().ReconnectMcp(ctx, w.fence, "fence"); err != nil {
-		return err
-	}
-	return w.rig.events.wait(ctx, len(seen), func(e *pb.McpEventMsg) bool {
-		return e.GetAgent() == w.fence && eventWord(e.GetKind()) == "connected"
-	})
+	return w.rig.fence(ctx)
 }
 
 // Close implements scenarios.World. It fails when the daemon left a process behind.
@@ -115,6 +87,10 @@ func (w *world) Close() error {
 	if w.rig == nil {
 		return nil
 	}
+	if w.keep {
+		return nil
+	}
+	w.rig.pacify()
 	return w.rig.close()
 }
 
@@ -244,7 +220,7 @@ func (w *world) mcp(name string, t scenarios.Target) mcp {
 func (w *world) secret(label string) string {
 	s, ok := w.tokens[label]
 	if !ok {
-		s = "canary-" + label + "-" + w.rig.ctl.Tag()
+		s = w.rig.canary(label)
 		w.tokens[label], w.labels[s] = s, label
 	}
 	return s

@@ -10,5 +10,6 @@ import (
 // runPeer is the command that daemons under test are told to run. Its exit codes are those
 // of package observer, since a peer may be told to exit with any.
 func runPeer(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return observer.Main(ctx, args, stdin, stdout, stderr)
+	// A signal is the peer's own affair: it may have been told to ignore it.
+	return observer.Main(context.WithoutCancel(ctx), args, stdin, stdout, stderr)
 }

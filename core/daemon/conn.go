@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -51,8 +52,7 @@ func (d *Daemon) serve(nc net.Conn) {
 	writer.Go(c.write)
 	err := c.read()
 	if d.quiet.Err() == nil {
-		c.cancel(errClientGone)
-		_ = c.conn.Close() // wakes a writer whose client does not read
+		c.cancel(errClientGone) // which also ends a write that the client does not read
 	}
 	c.requests.Wait()
 	close(c.out)
@@ -144,7 +144,11 @@ func (c *client) answer(req *pb.ClientMessage) {
 	}
 }
 
-func (c *client) refuse(err error) { c.send(wire.Refusal(codeOf(err), err.Error())) }
+// refuse answers with an error. Its text may quote what the system said, in any encoding, and
+// the protocol carries UTF-8 alone.
+func (c *client) refuse(err error) {
+	c.send(wire.Refusal(codeOf(err), strings.ToValidUTF8(err.Error(), "\uFFFD")))
+}
 
 // mcpEvents tells every transition until the connection ends. A client that lagged so far
 // that events were lost is told and must subscribe again: the protocol has no snapshot that

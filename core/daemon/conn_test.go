@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -221,5 +222,54 @@ func TestAnAnswerTooLongForAFrameIsAnError(t *testing.T) {
 	}
 	if err := <-sent; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestALaggingSubscriberOfMcpsIsTold lets one peer with many claims change state while its
+// subscriber does not read (SPEC EV-3).
+func TestALaggingSubscriberOfMcpsIsTold(t *testing.T) {
+	r := start(t, setup{})
+	var mcps []string
+	for i := range 2000 {
+		mcps = append(mcps, r.server("m"+strconv.Itoa(i), "S"))
+	}
+	id := r.agent("a", `{"mcps":[`+strings.Join(mcps, ",")+`]}`)
+	conn, err := wire.Dial(r.ctx, "unix", r.d.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	first := make(chan error, 1)
+	if err := conn.WriteRequest(r.ctx, wire.Request(&pb.SubscribeMcpEventsMsg{})); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, err := conn.ReadAnswer(r.ctx)
+		first <- err
+	}()
+	reconnect := func() bool {
+		if _, err := r.c.ReconnectMcp(r.ctx, id, "m0"); err != nil {
+			t.Fatal(err)
+		}
+		return len(first) == 1
+	}
+	r.eventually("the subscription is there", reconnect)
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	for range eventQueue/6000 + 2 { // each tells 2000 claims three times
+		reconnect()
+	}
+	for {
+		m, err := conn.ReadAnswer(r.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := m.GetError(); e != nil {
+			if e.Code != 503 || e.Message != "events were lost; subscribe again" {
+				t.Errorf("%v", e)
+			}
+			return
+		}
 	}
 }

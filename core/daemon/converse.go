@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -93,7 +94,7 @@ func (d *Daemon) send(ctx context.Context, m *pb.SendMsg) (proto.Message, error)
 func (r *run) end(err error) *pb.StreamEvent {
 	end := &pb.StreamEnd{Agent: r.agent.id, Model: r.rec.spec.model, Usage: r.usage.wire()}
 	if err != nil {
-		end.Error = err.Error()
+		end.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 	}
 	return &pb.StreamEvent{Event: &pb.StreamEvent_End{End: end}}
 }

@@ -19,6 +19,10 @@ const (
 	modelsTimeout = 30 * time.Second
 	// closeSlack is what a stop may take beyond the drain and the stop ladder.
 	closeSlack = 5 * time.Second
+	// eventQueue bounds what a subscriber may lag behind. One transition of a peer that many
+	// agents share is an event for each of them, all at the same instant: the bound leaves
+	// room for tens of thousands.
+	eventQueue = 1 << 16
 	// flushTimeout is what clients get to take their last answers after the peers ended.
 	flushTimeout = time.Second
 )
@@ -96,7 +100,9 @@ func (d *Daemon) load(ctx context.Context, fsys files) (err error) {
 	if err != nil {
 		return err
 	}
-	d.host, err = core.Open(core.Config{Dialer: d.cfg.Dialer, Clock: d.cfg.Clock, Lifecycle: d.times, MaxSpawns: d.settings.MCP.MaxSpawns})
+	d.host, err = core.Open(core.Config{
+		Dialer: d.cfg.Dialer, Clock: d.cfg.Clock, Lifecycle: d.times, MaxSpawns: d.settings.MCP.MaxSpawns, EventQueue: eventQueue,
+	})
 	if err != nil {
 		return err
 	}

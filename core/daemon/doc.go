@@ -78,6 +78,8 @@
 //     nobody else (DI-10).
 //   - Listing tools counts as use, is in declaration order, and names the peers that could
 //     not be asked (DI-11, DI-15).
+//   - A result's structured content is shown when it has no text, and content that is no text
+//     is mentioned (CA-12).
 //   - Stopping ends every peer through the stop ladder (SH-1).
 //
 // No default agent is seeded; Stats.active_model is the first model that the endpoint

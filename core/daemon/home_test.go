@@ -143,13 +143,23 @@ func TestTCP(t *testing.T) {
 }
 
 func TestTheDefaultPortMayBeTaken(t *testing.T) {
-	if ln, err := net.Listen("tcp", DefaultTCPAddr); err == nil { // else somebody has it already, as well
-		defer ln.Close()
+	taken, err := net.Listen("tcp", "127.0.0.1:0") // stands for the default, which is one for the whole machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	var e endpoints
+	if err := e.bindTCP(t.Context(), taken.Addr().String(), true); err != nil {
+		t.Fatal(err)
+	}
+	defer e.tcp.Close()
+	_, port, err := net.SplitHostPort(e.tcpAddr())
+	if n, _ := strconv.Atoi(port); err != nil || n == 0 || e.tcpAddr() == taken.Addr().String() {
+		t.Errorf("bound %s: %v", e.tcpAddr(), err)
 	}
 	r := start(t, setup{cfg: func(c *Config) { c.TCPAddr = "" }})
-	_, port, err := net.SplitHostPort(r.d.TCPAddr())
-	if n, _ := strconv.Atoi(port); err != nil || n == 0 || r.d.TCPAddr() == DefaultTCPAddr {
-		t.Errorf("bound %s: %v", r.d.TCPAddr(), err)
+	if !strings.HasPrefix(r.d.TCPAddr(), "127.0.0.1:") {
+		t.Errorf("the default bound %s", r.d.TCPAddr())
 	}
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,9 @@ func listen(ctx context.Context, h home, tcpAddr string) (*endpoints, error) {
 	if err := e.bindUnix(ctx); err != nil {
 		return nil, err
 	}
-	if err := e.bindTCP(ctx, tcpAddr); err != nil {
+	// Only the default may be replaced: who asked for a port by number wants to hear that it
+	// is taken.
+	if err := e.bindTCP(ctx, cmp.Or(tcpAddr, DefaultTCPAddr), tcpAddr == ""); err != nil {
 		e.close()
 		return nil, err
 	}
@@ -96,18 +99,13 @@ func answered(err error) string {
 	return err.Error()
 }
 
-// bindTCP binds the address that was asked for. Only the default may be replaced: who asked
-// for a port by number wants to hear that it is taken.
-func (e *endpoints) bindTCP(ctx context.Context, addr string) error {
-	if addr == TCPOff {
+// bindTCP binds an address or, with orAny, a port that the system chooses.
+func (e *endpoints) bindTCP(ctx context.Context, want string, orAny bool) error {
+	if want == TCPOff {
 		return nil
 	}
-	want := addr
-	if want == "" {
-		want = DefaultTCPAddr
-	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", want)
-	if err != nil && addr == "" {
+	if err != nil && orAny {
 		ln, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	}
 	if err != nil {

@@ -171,6 +171,10 @@ func TestRealProcess(t *testing.T) {
 	if err != nil || !strings.HasPrefix(row.Error, "failed to spawn MCP server") {
 		t.Errorf("a missing command: %v %v", row, err)
 	}
+	row, err = r.c.UpsertMcp(r.ctx, id, `{"name":"http","url":"http://127.0.0.1:1/mcp"}`)
+	if err != nil || row.Status != pb.McpStatus_MCP_STATUS_FAILED || !strings.HasPrefix(row.Error, "HTTP ") {
+		t.Errorf("an HTTP server that is not there: %v %v", row, err)
+	}
 	r.stop()
 	if strings.Contains(r.log.String(), "canary") {
 		t.Errorf("the log shows a secret: %s", r.log)

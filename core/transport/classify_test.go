@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,72 +23,82 @@ type verdict struct {
 	hint     string // part
 }
 
+// wire is a reply with an error member.
+func wire(code int64) *Reply { return &Reply{Error: &jsonrpc.Error{Code: code, Message: "no"}} }
+
+// result is a reply with a result member.
+func result(raw string) *Reply { return &Reply{Result: json.RawMessage(raw)} }
+
+// with is a written call and what else was seen of it.
+func with(f func(*Seen)) Seen {
+	s := Seen{Method: "tools/call", Phase: callerr.PhaseAnswer, Written: true}
+	f(&s)
+	return s
+}
+
+var gone = errors.New("the caller left")
+
+// classified is a row of the table.
+type classified struct {
+	name string
+	seen Seen
+	want verdict
+}
+
+var classifyTable = []classified{
+	{"result", with(func(s *Seen) { s.Reply = result(`{"content":[]}`) }), verdict{}},
+	{"result without content", with(func(s *Seen) { s.Reply = result(` {"structuredContent":1}`) }), verdict{}},
+	{"isError", with(func(s *Seen) {
+		s.Reply = result(`{"isError":true,"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}`)
+	}),
+		verdict{callerr.Rejected, true, "a\nb", ""}},
+	{"isError without text", with(func(s *Seen) { s.Reply = result(`{"isError":true}`) }),
+		verdict{callerr.Rejected, true, "the tool reported an error", ""}},
+	{"isError of a listing is no error", with(func(s *Seen) { s.Method, s.Reply = "tools/list", result(`{"isError":true}`) }), verdict{}},
+	{"null result", with(func(s *Seen) { s.Reply = result(`null`) }), verdict{callerr.Transport, false, "missing 'result'", ""}},
+	{"no result", with(func(s *Seen) { s.Reply = result(``) }), verdict{callerr.Transport, false, "missing 'result'", ""}},
+	{"array result", with(func(s *Seen) { s.Reply = result(`[{}]`) }), verdict{callerr.Transport, false, "missing 'result'", ""}},
+	{"wrong content", with(func(s *Seen) { s.Reply = result(`{"content":{}}`) }), verdict{callerr.Transport, false, "failed to parse tools/call response", ""}},
+	{"wrong isError", with(func(s *Seen) { s.Reply = result(`{"isError":"yes"}`) }), verdict{callerr.Transport, false, "failed to parse tools/call response", ""}},
+	{"undecodable error", with(func(s *Seen) { s.Reply = &Reply{Error: errors.New("bad")} }), verdict{callerr.Transport, false, "undecodable reply: bad", ""}},
+	{"a code of the SDK inside an error is none of the peer", with(func(s *Seen) {
+		s.Reply = &Reply{Error: fmt.Errorf("sending: %w", &jsonrpc.Error{Code: -32005})}
+	}), verdict{callerr.Transport, false, "undecodable reply", ""}},
+	{"refusal of the handshake", with(func(s *Seen) { s.Method, s.Handshake, s.Reply = "initialize", true, wire(-32602) }),
+		verdict{callerr.Transport, true, "JSON-RPC error -32602: no", ""}},
+	{"a reply beats the caller", with(func(s *Seen) { s.Caller, s.Reply = gone, result(`{}`) }), verdict{}},
+	{"a reply beats a fault", with(func(s *Seen) { s.Fault, s.Reply = io.EOF, wire(1) }), verdict{callerr.Rejected, true, "JSON-RPC error 1", ""}},
+	{"a reply beats a status", with(func(s *Seen) { s.Status, s.Reply = 500, wire(1) }), verdict{callerr.Rejected, true, "JSON-RPC error 1", ""}},
+	{"cancelled after the write", with(func(s *Seen) { s.Caller = gone }), verdict{callerr.Cancelled, false, "tools/call cancelled: the caller left", ""}},
+	{"cancelled before the write", with(func(s *Seen) { s.Caller, s.Written = gone, false }), verdict{callerr.Cancelled, true, "tools/call cancelled", ""}},
+	{"the caller beats a fault", with(func(s *Seen) { s.Caller, s.Fault = gone, io.EOF }), verdict{callerr.Cancelled, false, "tools/call cancelled", ""}},
+	{"end of input", with(func(s *Seen) { s.Fault = io.EOF }), verdict{callerr.Transport, false, "EOF", ""}},
+	{"broken pipe before the write", with(func(s *Seen) { s.Fault, s.Written = syscall.EPIPE, false }), verdict{callerr.Transport, true, "broken pipe", ""}},
+	{"refused connection under a code", with(func(s *Seen) {
+		s.Written, s.Fault = false, fmt.Errorf("%w: %w", &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}, syscall.ECONNREFUSED)
+	}), verdict{callerr.Transport, true, "rejected by transport: connection refused", ""}},
+	{"a fault with a hint", with(func(s *Seen) { s.Fault = &callerr.Error{Kind: callerr.Transport, Msg: "m", Hint: "do this"} }),
+		verdict{callerr.Transport, false, "m", "do this"}},
+	{"nothing known", with(func(*Seen) {}), verdict{callerr.Transport, false, "the session ended without an answer", ""}},
+	{"401", with(func(s *Seen) { s.Status, s.Body = 401, " who?\n" }), verdict{callerr.Transport, false, "HTTP 401 Unauthorized: who?", "credentials"}},
+	{"403", with(func(s *Seen) { s.Status = 403 }), verdict{callerr.Transport, false, "HTTP 403 Forbidden", "credentials"}},
+	{"404", with(func(s *Seen) { s.Status = 404 }), verdict{callerr.Transport, false, "HTTP 404 Not Found", "path"}},
+	{"404 on a session", with(func(s *Seen) { s.Status, s.Expired = 404, true }), verdict{callerr.Transport, false, "session expired: HTTP 404 Not Found", ""}},
+	{"307", with(func(s *Seen) { s.Status = 307 }), verdict{callerr.Transport, false, "HTTP 307 Temporary Redirect", "final address"}},
+	{"503 before a fault", with(func(s *Seen) { s.Status, s.Fault = 503, io.EOF }), verdict{callerr.Transport, false, "HTTP 503 Service Unavailable", ""}},
+	{"long body", with(func(s *Seen) { s.Status, s.Body = 500, strings.Repeat("é", maxPeerText) }), verdict{callerr.Transport, false, "HTTP 500 Internal Server Error: é", ""}},
+}
+
 func TestClassify(t *testing.T) {
-	wire := func(code int64) *Reply { return &Reply{Error: &jsonrpc.Error{Code: code, Message: "no"}} }
-	result := func(raw string) *Reply { return &Reply{Result: json.RawMessage(raw)} }
-	gone := errors.New("the caller left")
-	call := Seen{Method: "tools/call", Phase: callerr.PhaseAnswer, Written: true}
-	with := func(f func(*Seen)) Seen {
-		s := call
-		f(&s)
-		return s
-	}
-	type row struct {
-		name string
-		seen Seen
-		want verdict
-	}
-	rows := []row{
-		{"result", with(func(s *Seen) { s.Reply = result(`{"content":[]}`) }), verdict{}},
-		{"result without content", with(func(s *Seen) { s.Reply = result(` {"structuredContent":1}`) }), verdict{}},
-		{"isError", with(func(s *Seen) {
-			s.Reply = result(`{"isError":true,"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}`)
-		}),
-			verdict{callerr.Rejected, true, "a\nb", ""}},
-		{"isError without text", with(func(s *Seen) { s.Reply = result(`{"isError":true}`) }),
-			verdict{callerr.Rejected, true, "the tool reported an error", ""}},
-		{"isError of a listing is no error", with(func(s *Seen) { s.Method, s.Reply = "tools/list", result(`{"isError":true}`) }), verdict{}},
-		{"null result", with(func(s *Seen) { s.Reply = result(`null`) }), verdict{callerr.Transport, false, "missing 'result'", ""}},
-		{"no result", with(func(s *Seen) { s.Reply = result(``) }), verdict{callerr.Transport, false, "missing 'result'", ""}},
-		{"array result", with(func(s *Seen) { s.Reply = result(`[{}]`) }), verdict{callerr.Transport, false, "missing 'result'", ""}},
-		{"wrong content", with(func(s *Seen) { s.Reply = result(`{"content":{}}`) }), verdict{callerr.Transport, false, "failed to parse tools/call response", ""}},
-		{"wrong isError", with(func(s *Seen) { s.Reply = result(`{"isError":"yes"}`) }), verdict{callerr.Transport, false, "failed to parse tools/call response", ""}},
-		{"undecodable error", with(func(s *Seen) { s.Reply = &Reply{Error: errors.New("bad")} }), verdict{callerr.Transport, false, "undecodable reply: bad", ""}},
-		{"a code of the SDK inside an error is none of the peer", with(func(s *Seen) {
-			s.Reply = &Reply{Error: fmt.Errorf("sending: %w", &jsonrpc.Error{Code: -32005})}
-		}), verdict{callerr.Transport, false, "undecodable reply", ""}},
-		{"refusal of the handshake", with(func(s *Seen) { s.Method, s.Handshake, s.Reply = "initialize", true, wire(-32602) }),
-			verdict{callerr.Transport, true, "JSON-RPC error -32602: no", ""}},
-		{"a reply beats the caller", with(func(s *Seen) { s.Caller, s.Reply = gone, result(`{}`) }), verdict{}},
-		{"a reply beats a fault", with(func(s *Seen) { s.Fault, s.Reply = io.EOF, wire(1) }), verdict{callerr.Rejected, true, "JSON-RPC error 1", ""}},
-		{"a reply beats a status", with(func(s *Seen) { s.Status, s.Reply = 500, wire(1) }), verdict{callerr.Rejected, true, "JSON-RPC error 1", ""}},
-		{"cancelled after the write", with(func(s *Seen) { s.Caller = gone }), verdict{callerr.Cancelled, false, "tools/call cancelled: the caller left", ""}},
-		{"cancelled before the write", with(func(s *Seen) { s.Caller, s.Written = gone, false }), verdict{callerr.Cancelled, true, "tools/call cancelled", ""}},
-		{"the caller beats a fault", with(func(s *Seen) { s.Caller, s.Fault = gone, io.EOF }), verdict{callerr.Cancelled, false, "tools/call cancelled", ""}},
-		{"end of input", with(func(s *Seen) { s.Fault = io.EOF }), verdict{callerr.Transport, false, "EOF", ""}},
-		{"broken pipe before the write", with(func(s *Seen) { s.Fault, s.Written = syscall.EPIPE, false }), verdict{callerr.Transport, true, "broken pipe", ""}},
-		{"refused connection under a code", with(func(s *Seen) {
-			s.Written, s.Fault = false, fmt.Errorf("%w: %w", &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}, syscall.ECONNREFUSED)
-		}), verdict{callerr.Transport, true, "rejected by transport: connection refused", ""}},
-		{"a fault with a hint", with(func(s *Seen) { s.Fault = &callerr.Error{Kind: callerr.Transport, Msg: "m", Hint: "do this"} }),
-			verdict{callerr.Transport, false, "m", "do this"}},
-		{"nothing known", with(func(*Seen) {}), verdict{callerr.Transport, false, "the session ended without an answer", ""}},
-		{"401", with(func(s *Seen) { s.Status, s.Body = 401, " who?\n" }), verdict{callerr.Transport, false, "HTTP 401 Unauthorized: who?", "credentials"}},
-		{"403", with(func(s *Seen) { s.Status = 403 }), verdict{callerr.Transport, false, "HTTP 403 Forbidden", "credentials"}},
-		{"404", with(func(s *Seen) { s.Status = 404 }), verdict{callerr.Transport, false, "HTTP 404 Not Found", "path"}},
-		{"404 on a session", with(func(s *Seen) { s.Status, s.Expired = 404, true }), verdict{callerr.Transport, false, "session expired: HTTP 404 Not Found", ""}},
-		{"307", with(func(s *Seen) { s.Status = 307 }), verdict{callerr.Transport, false, "HTTP 307 Temporary Redirect", "final address"}},
-		{"503 before a fault", with(func(s *Seen) { s.Status, s.Fault = 503, io.EOF }), verdict{callerr.Transport, false, "HTTP 503 Service Unavailable", ""}},
-		{"long body", with(func(s *Seen) { s.Status, s.Body = 500, strings.Repeat("é", maxPeerText) }), verdict{callerr.Transport, false, "HTTP 500 Internal Server Error: é", ""}},
-	}
+	rows := slices.Clone(classifyTable)
 	// Every code is an answer, above all those that the SDK uses for itself (SPEC CA-14).
 	for _, code := range []int64{-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32003, -32004, -32005, -32006, -32042, -32800, 0, 7} {
-		rows = append(rows, row{fmt.Sprint("code ", code), with(func(s *Seen) { s.Reply = wire(code) }),
+		rows = append(rows, classified{fmt.Sprint("code ", code), with(func(s *Seen) { s.Reply = wire(code) }),
 			verdict{callerr.Rejected, true, fmt.Sprintf("JSON-RPC error %d: no", code), ""}})
 	}
 	for status := 400; status < 600; status++ {
 		if http.StatusText(status) != "" {
-			rows = append(rows, row{fmt.Sprint("status ", status), with(func(s *Seen) { s.Status = status }),
+			rows = append(rows, classified{fmt.Sprint("status ", status), with(func(s *Seen) { s.Status = status }),
 				verdict{callerr.Transport, false, fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)), ""}})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -189,3 +190,20 @@ func (c *Controller) killAll() []Process {
 
 // KillProcess sends SIGKILL to one process and says whether it was still alive.
 func (c *Controller) KillProcess(p Process) bool { return p.kill() }
+
+// Terminate sends SIGTERM to the live incarnations of a name and returns how many there were.
+// To the daemon it looks like a server that ends by itself.
+func (c *Controller) Terminate(name string) int {
+	n := 0
+	for _, p := range c.Processes(name) {
+		handle, err := os.FindProcess(p.PID)
+		if err != nil {
+			continue
+		}
+		if !p.Grandchild && p.alive() && handle.Signal(syscall.SIGTERM) == nil { // the handle cannot be recycled
+			n++
+		}
+		_ = handle.Release() // it frees a handle
+	}
+	return n
+}

@@ -22,6 +22,8 @@ import (
 //	die-on-init               exit 7 on initialize, with a word on stderr
 //	leak-on-init              the same, printing LEAK from the environment
 //	tell-signals              name every SIGTERM and SIGWINCH on stderr
+//	chatter                   talk before initialize and exit 4
+//	mute, flood-on-init       do not answer initialize; ask for pongs and read none
 //	no-tools                  offer no tools
 //	launcher, shell           start "shell" and "ignore-eof,ignore-term" below, and wait
 //	lone-launcher             the same, but close the own pipes
@@ -33,6 +35,12 @@ func runPeer(mode string) int {
 	}
 	if has("tell-signals") {
 		tellSignals()
+	}
+	if has("chatter") { // says what a server may say only later, and leaves
+		for range 100 {
+			fmt.Println(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		}
+		return 4
 	}
 	if has("launcher") {
 		return launch("shell")
@@ -163,6 +171,11 @@ func (p *peer) initialize(req request) {
 		return
 	case p.has("mute"):
 		return
+	case p.has("flood-on-init"):
+		for i := range 200 { // the pong repeats the id, so a dozen of them fill the pipe
+			p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":"%d%s","method":"ping"}`, i, strings.Repeat("-", 4096)))
+		}
+		select {}
 	}
 	caps := `{"tools":{}}`
 	if p.has("no-tools") {
@@ -199,12 +212,15 @@ const contents = `{"content":[{"type":"text","text":"a\u003cb"},{"type":"image",
 	`{"type":"resource_link","uri":"file:///y","name":"y"},{"type":"hologram","depth":3}],` +
 	`"structuredContent":{"n":12345678901234567890},"_meta":{"k":[1,2]}}`
 
+// arguments of all tools.
+type arguments struct {
+	N    int    `json:"n"`
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
 func (p *peer) call(req request) {
-	var args struct {
-		N    int    `json:"n"`
-		Name string `json:"name"`
-		Text string `json:"text"`
-	}
+	var args arguments
 	_ = json.Unmarshal(req.Params.Arguments, &args)
 	switch req.Params.Name {
 	case "echo":
@@ -236,6 +252,14 @@ func (p *peer) call(req request) {
 		p.text(req.ID, "released")
 	case "cancelled":
 		p.text(req.ID, strings.Join(p.gone, ","))
+	default:
+		p.talk(req, args)
+	}
+}
+
+// talk is the tools that say more than one answer.
+func (p *peer) talk(req request, args arguments) {
+	switch req.Params.Name {
 	case "double":
 		p.text(req.ID, "first")
 		p.text(req.ID, "second")
@@ -255,6 +279,14 @@ func (p *peer) call(req request) {
 	case "stderr":
 		fmt.Fprint(os.Stderr, strings.Repeat("e", args.N)+"\n")
 		p.text(req.ID, "done")
+	default:
+		p.misbehave(req, args)
+	}
+}
+
+// misbehave is the tools that break the session.
+func (p *peer) misbehave(req request, args arguments) {
+	switch req.Params.Name {
 	case "stop-reading":
 		p.text(req.ID, "bye")
 		select {}
@@ -268,6 +300,9 @@ func (p *peer) call(req request) {
 		spawnHolder()
 		fmt.Fprintln(os.Stderr, "leaving a child behind")
 		os.Exit(5)
+	case "desert":
+		pgid, _ := syscall.Getpgid(os.Getppid())
+		p.text(req.ID, fmt.Sprint(syscall.Setpgid(0, pgid)))
 	case "close-stdout":
 		_ = os.Stdout.Close()
 		select {}

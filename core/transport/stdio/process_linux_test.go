@@ -257,6 +257,21 @@ func TestStoppedPeerIsKilled(t *testing.T) {
 	await(t, "Done", s.Done())
 }
 
+// TestDeserterIsKilled: the direct child has left its group for ours, where no signal of
+// the ladder may go.
+func TestDeserterIsKilled(t *testing.T) {
+	s := connect(t, Options{}, "ignore-eof")
+	if got := call(t, s, "desert", nil); got != "<nil>" {
+		t.Fatalf("setpgid: %s", got)
+	}
+	s.Stop(transport.StageTerminate)
+	if !alive(s.proc.pid) {
+		t.Error("SIGTERM went to another group")
+	}
+	s.Stop(transport.StageKill)
+	await(t, "Done", s.Done())
+}
+
 func TestStopRightAfterDial(t *testing.T) {
 	s := dial(t, Options{}, config(t, "ignore-eof,ignore-term"))
 	s.Stop(transport.StageKill)
@@ -278,6 +293,19 @@ func TestStopDuringInitialize(t *testing.T) {
 	s.Stop(transport.StageKill)
 	wantError(t, <-failed, callerr.Error{Kind: callerr.Transport, Phase: callerr.PhaseInitialize, Msg: "signal: killed"})
 	await(t, "Done", s.Done())
+}
+
+// TestDeathBeforeInitialize: nobody reads the messages yet, and that must not hide the end.
+func TestDeathBeforeInitialize(t *testing.T) {
+	s := dial(t, Options{}, config(t, "chatter"))
+	await(t, "Down", s.Down())
+	await(t, "Done", s.Done())
+	if got, want := s.Err().Error(), "MCP server closed stdout: exit status 4"; got != want {
+		t.Errorf("Err %q, want %q", got, want)
+	}
+	if got := s.Dropped(); got != 100 {
+		t.Errorf("%d messages counted as dropped, want 100", got)
+	}
 }
 
 func TestDialWithAnEndedContext(t *testing.T) {
@@ -331,27 +359,14 @@ func ofRuntime(target string) bool {
 	return strings.HasPrefix(target, "anon_inode:") || strings.HasPrefix(target, "/proc/") || strings.HasPrefix(target, "/sys/fs/cgroup/")
 }
 
-func TestSpawnErrors(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string, mode os.FileMode) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	for _, tc := range []struct {
-		name string
-		opts Options
-		cfg  transport.Config
-		want string
-		hint string
-	}{
+// spawnErrors is the table of TestSpawnErrors, over the files in dir.
+func spawnErrors(dir string) []spawnCase {
+	return []spawnCase{
 		{name: "empty", want: `"": the command is empty`, hint: "url"},
 		{name: "not in PATH", cfg: transport.Config{Command: "no-such-mcp-server"}, want: `"no-such-mcp-server": not found in PATH`, hint: "PATH"},
 		{name: "no PATH", cfg: transport.Config{Command: "sh", Env: map[string]string{"PATH": ""}}, want: `"sh": not found in PATH`, hint: "PATH"},
 		{name: "own PATH", cfg: transport.Config{Command: "plain", Env: map[string]string{"PATH": dir}}, want: "plain is not executable", hint: "chmod"},
-		{name: "relative PATH", cfg: transport.Config{Command: "sh", Env: map[string]string{"PATH": "bin:."}}, want: "not found in PATH", hint: "PATH"},
+		{name: "relative PATH", cfg: transport.Config{Command: "garbage", Env: map[string]string{"PATH": ":."}}, want: "not found in PATH", hint: "PATH"},
 		{name: "no file", cfg: transport.Config{Command: dir + "/none"}, want: "none does not exist", hint: "PATH"},
 		{name: "directory", cfg: transport.Config{Command: dir}, want: "is a directory", hint: "inside"},
 		{name: "not executable", cfg: transport.Config{Command: dir + "/plain"}, want: "is not executable", hint: "chmod"},
@@ -362,12 +377,34 @@ func TestSpawnErrors(t *testing.T) {
 		{name: "NUL env", cfg: transport.Config{Command: "sh", Env: map[string]string{"K": "sec\x00ret"}}, want: `env "K"`, hint: "env"},
 		{name: "too long", cfg: transport.Config{Command: "sh", Args: []string{strings.Repeat("a", 4<<20)}}, want: "argument list too long", hint: "too long"},
 		{name: "secret in the path", cfg: transport.Config{Command: dir + "/hunter2-hunter2", Env: map[string]string{"K": "hunter2-hunter2"}}, want: "[masked] does not exist", hint: "PATH"},
-	} {
+	}
+}
+
+// spawnCase is a Config that cannot be started.
+type spawnCase struct {
+	name string
+	opts Options
+	cfg  transport.Config
+	want string
+	hint string
+}
+
+func TestSpawnErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, tc := range spawnErrors(dir) {
 		t.Run(tc.name, func(t *testing.T) {
 			keepBaseline(t)
 			write("plain", "text", 0o644)
 			write("garbage", "neither script nor program", 0o755)
 			write("orphan", "#!"+dir+"/no-such-shell\n", 0o755)
+			t.Chdir(dir)
 			_, err := New(tc.opts).Dial(bounded(t), tc.cfg)
 			e := wantError(t, err, callerr.Error{Kind: callerr.Transport, Phase: callerr.PhaseSpawn, Definite: true, Msg: tc.want})
 			if !strings.HasPrefix(e.Msg, "failed to spawn MCP server") || !strings.Contains(e.Hint, tc.hint) {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mayfly-mcp/mayfly/core/callerr"
@@ -78,6 +80,46 @@ func TestInitializeEndsWithItsContext(t *testing.T) {
 		t.Fatalf("error %v, want Cancelled because of %v", err, cause)
 	}
 	await(t, "Down", s.Down())
+}
+
+// TestInitializeEndsUnderBlockedAnswers: the pipe to the peer is full of our pongs. The
+// SDK would wait for them to be written before it gives the session up.
+func TestInitializeEndsUnderBlockedAnswers(t *testing.T) {
+	s := dial(t, Options{}, config(t, "flood-on-init"))
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.Initialize(ctx)
+		failed <- err
+	}()
+	eventually(t, "a full pipe", func() bool { return s.Dropped() > 0 && unread(t, s) > 40_000 })
+	cancel()
+	ended := make(chan struct{})
+	var err error
+	go func() {
+		err = <-failed
+		close(ended)
+	}()
+	await(t, "the end of Initialize", ended)
+	wantError(t, err, callerr.Error{Kind: callerr.Cancelled, Phase: callerr.PhaseInitialize, Msg: "initialize cancelled"})
+	await(t, "Down", s.Down())
+}
+
+// unread is how many bytes of stdin the peer has not read.
+func unread(t *testing.T, s *session) int {
+	t.Helper()
+	raw, err := s.in.file.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int32
+	err = raw.Control(func(fd uintptr) {
+		_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&n))) // FIONREAD
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(n)
 }
 
 func TestStrayLinesAreDroppedAndCounted(t *testing.T) {

@@ -183,56 +183,68 @@ func TestConversation(t *testing.T) {
 	wantError(t, err, callerr.Transport, true, "HTTP request failed: the session is being stopped")
 }
 
+// answerer answers one tools/call.
+type answerer = func(http.ResponseWriter, *http.Request, json.RawMessage)
+
+// status answers with an HTTP status and a text.
+func status(code int, body string) answerer {
+	return func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { http.Error(w, body, code) }
+}
+
+// jsonRPC answers with a JSON-RPC reply under an HTTP status.
+func jsonRPC(code int, member string) answerer {
+	return func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, id, member)
+	}
+}
+
+// text answers with a body in which ID stands for the id.
+func text(kind, body string) answerer {
+	return func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, strings.ReplaceAll(body, "ID", string(id)))
+	}
+}
+
+// answers says what every kind of answer to a call means.
+var answers = []struct {
+	name     string
+	answer   answerer
+	kind     callerr.Kind // 0: success
+	definite bool
+	msg      string
+	down     bool
+}{
+	{name: "json", answer: jsonRPC(200, `"result":{"content":[]}`)},
+	{name: "sse", answer: text("text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}\n\n")},
+	{name: "error -32603", answer: jsonRPC(200, `"error":{"code":-32603,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32603: no"},
+	{name: "error -32003", answer: jsonRPC(200, `"error":{"code":-32003,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32003: no"},
+	{name: "error -32005", answer: jsonRPC(200, `"error":{"code":-32005,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32005: no"},
+	{name: "error with 404", answer: jsonRPC(404, `"error":{"code":-32601,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32601: no"},
+	{name: "error with 500", answer: jsonRPC(500, `"error":{"code":-32603,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32603: no"},
+	{name: "isError", answer: jsonRPC(200, `"result":{"isError":true,"content":[{"type":"text","text":"bad"}]}`), kind: callerr.Rejected, definite: true, msg: "bad"},
+	{name: "400", answer: status(400, "nope"), kind: callerr.Transport, msg: "HTTP 400 Bad Request: nope", down: true},
+	{name: "401", answer: status(401, "who with tok-12345"), kind: callerr.Transport, msg: "HTTP 401 Unauthorized: who with [masked]", down: true},
+	{name: "403", answer: status(403, ""), kind: callerr.Transport, msg: "HTTP 403 Forbidden", down: true},
+	{name: "404", answer: status(404, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`), kind: callerr.Transport, msg: "session expired: HTTP 404 Not Found", down: true},
+	{name: "404 for another id", answer: status(404, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"x"},"id":"server-error"}`), kind: callerr.Transport, msg: "session expired: HTTP 404 Not Found", down: true},
+	{name: "429", answer: status(429, "slow down"), kind: callerr.Transport, msg: "HTTP 429 Too Many Requests: slow down"},
+	{name: "500", answer: status(500, ""), kind: callerr.Transport, msg: "HTTP 500 Internal Server Error"},
+	{name: "502", answer: status(502, "<html>"), kind: callerr.Transport, msg: "HTTP 502 Bad Gateway: <html>"},
+	{name: "503", answer: status(503, ""), kind: callerr.Transport, msg: "HTTP 503 Service Unavailable"},
+	{name: "invalid JSON", answer: text("application/json", "{oops"), kind: callerr.Transport, msg: "invalid JSON response", down: true},
+	{name: "invalid SSE", answer: text("text/event-stream", "data: oops\n\n"), kind: callerr.Transport, msg: "invalid JSON in SSE data", down: true},
+	{name: "html", answer: text("text/html", "<html>"), kind: callerr.Transport, msg: `sending "tools/call": unsupported content type`, down: true},
+	{name: "SSE without reply", answer: text("text/event-stream", ": hello\n\n"), kind: callerr.Transport, msg: "undecodable reply: request terminated without response"},
+	{name: "too large", answer: text("application/json", `{"jsonrpc":"2.0","id":ID,"result":{"x":"`+strings.Repeat("x", 70_000)+`"}}`), kind: callerr.Transport, msg: "", down: true},
+	{name: "no result", answer: jsonRPC(200, `"result":null`), kind: callerr.Transport, msg: "missing 'result' in JSON-RPC response"},
+	{name: "hang up", answer: func(http.ResponseWriter, *http.Request, json.RawMessage) { panic(http.ErrAbortHandler) }, kind: callerr.Transport, msg: "HTTP request failed"},
+}
+
 func TestAnswersOfACall(t *testing.T) {
-	status := func(code int, body string) func(http.ResponseWriter, *http.Request, json.RawMessage) {
-		return func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { http.Error(w, body, code) }
-	}
-	rpc := func(code int, member string) func(http.ResponseWriter, *http.Request, json.RawMessage) {
-		return func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(code)
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, id, member)
-		}
-	}
-	text := func(kind, body string) func(http.ResponseWriter, *http.Request, json.RawMessage) {
-		return func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
-			w.Header().Set("Content-Type", kind)
-			_, _ = io.WriteString(w, strings.ReplaceAll(body, "ID", string(id)))
-		}
-	}
-	for _, tc := range []struct {
-		name     string
-		answer   func(http.ResponseWriter, *http.Request, json.RawMessage)
-		kind     callerr.Kind // 0: success
-		definite bool
-		msg      string
-		down     bool
-	}{
-		{name: "json", answer: rpc(200, `"result":{"content":[]}`)},
-		{name: "sse", answer: text("text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}\n\n")},
-		{name: "error -32603", answer: rpc(200, `"error":{"code":-32603,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32603: no"},
-		{name: "error -32003", answer: rpc(200, `"error":{"code":-32003,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32003: no"},
-		{name: "error -32005", answer: rpc(200, `"error":{"code":-32005,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32005: no"},
-		{name: "error with 404", answer: rpc(404, `"error":{"code":-32601,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32601: no"},
-		{name: "error with 500", answer: rpc(500, `"error":{"code":-32603,"message":"no"}`), kind: callerr.Rejected, definite: true, msg: "JSON-RPC error -32603: no"},
-		{name: "isError", answer: rpc(200, `"result":{"isError":true,"content":[{"type":"text","text":"bad"}]}`), kind: callerr.Rejected, definite: true, msg: "bad"},
-		{name: "400", answer: status(400, "nope"), kind: callerr.Transport, msg: "HTTP 400 Bad Request: nope", down: true},
-		{name: "401", answer: status(401, "who with tok-12345"), kind: callerr.Transport, msg: "HTTP 401 Unauthorized: who with [masked]", down: true},
-		{name: "403", answer: status(403, ""), kind: callerr.Transport, msg: "HTTP 403 Forbidden", down: true},
-		{name: "404", answer: status(404, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`), kind: callerr.Transport, msg: "session expired: HTTP 404 Not Found", down: true},
-		{name: "404 for another id", answer: status(404, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"x"},"id":"server-error"}`), kind: callerr.Transport, msg: "session expired: HTTP 404 Not Found", down: true},
-		{name: "429", answer: status(429, "slow down"), kind: callerr.Transport, msg: "HTTP 429 Too Many Requests: slow down"},
-		{name: "500", answer: status(500, ""), kind: callerr.Transport, msg: "HTTP 500 Internal Server Error"},
-		{name: "502", answer: status(502, "<html>"), kind: callerr.Transport, msg: "HTTP 502 Bad Gateway: <html>"},
-		{name: "503", answer: status(503, ""), kind: callerr.Transport, msg: "HTTP 503 Service Unavailable"},
-		{name: "invalid JSON", answer: text("application/json", "{oops"), kind: callerr.Transport, msg: "invalid JSON response", down: true},
-		{name: "invalid SSE", answer: text("text/event-stream", "data: oops\n\n"), kind: callerr.Transport, msg: "invalid JSON in SSE data", down: true},
-		{name: "html", answer: text("text/html", "<html>"), kind: callerr.Transport, msg: `sending "tools/call": unsupported content type`, down: true},
-		{name: "SSE without reply", answer: text("text/event-stream", ": hello\n\n"), kind: callerr.Transport, msg: "undecodable reply: request terminated without response"},
-		{name: "too large", answer: text("application/json", `{"jsonrpc":"2.0","id":ID,"result":{"x":"`+strings.Repeat("x", 70_000)+`"}}`), kind: callerr.Transport, msg: "", down: true},
-		{name: "no result", answer: rpc(200, `"result":null`), kind: callerr.Transport, msg: "missing 'result' in JSON-RPC response"},
-		{name: "hang up", answer: func(http.ResponseWriter, *http.Request, json.RawMessage) { panic(http.ErrAbortHandler) }, kind: callerr.Transport, msg: "HTTP request failed"},
-	} {
+	for _, tc := range answers {
 		t.Run(tc.name, func(t *testing.T) {
 			srv := serve(t)
 			srv.onCall = tc.answer

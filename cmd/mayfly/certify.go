@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/mayfly-mcp/mayfly/conformance"
+)
+
+const certifyUsage = `usage: mayfly certify [flags]
+       mayfly certify list [-json]
+
+Runs the reference daemon ("mayfly serve") as a separate process, one for each check, in a
+fresh home, and tells clause by clause whether it keeps its peers alive exactly when it
+should. A MUST is stated by the documents that the clauses come from, a SHOULD is implied by
+them, and FIELD is a stricter rule of our own. Exit code 0: every MUST holds; 1: one does
+not; 3: something around the daemon failed; 4: the machine was too noisy to tell.
+
+`
+
+// runCertify is the subcommand certify.
+func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "list" {
+		return listChecks(args[1:], stdout, stderr)
+	}
+	fs := flag.NewFlagSet("mayfly certify", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() {
+		fmt.Fprint(stderr, certifyUsage)
+		fs.PrintDefaults()
+	}
+	ids := fs.String("check", "", "run only these checks, by id, with commas in between")
+	dir := fs.String("report", "mayfly-report", "directory for "+conformance.ReportFile)
+	asJSON := fs.Bool("json", false, "print the report as JSON in place of the table")
+	parallel := fs.Int("parallel", 0, "checks side by side (default five for each processor)")
+	if code, done := parsed(fs, args, stderr); done {
+		return code
+	}
+	opts := conformance.Options{Parallel: *parallel, Progress: progress(stderr)}
+	if *ids != "" {
+		checks, err := conformance.Find(strings.Split(*ids, ",")...)
+		if err != nil {
+			fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
+			return exitUsage
+		}
+		opts.Checks = checks
+	}
+	if *parallel < 0 || *parallel > 256 {
+		fmt.Fprintf(stderr, "mayfly certify: -parallel is %d; use 1 to 256\n", *parallel)
+		return exitUsage
+	}
+	report, err := certify(ctx, opts, *dir)
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
+		return exitHarness
+	}
+	if err := show(report, *asJSON, *dir, stdout); err != nil {
+		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
+		return exitHarness
+	}
+	return exitOf(report.Outcome())
+}
+
+// parsed parses flags and says whether that is all there is to do.
+func parsed(fs *flag.FlagSet, args []string, stderr io.Writer) (code int, done bool) {
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK, true
+	case err != nil:
+		return exitUsage, true
+	case fs.NArg() > 0:
+		fmt.Fprintf(stderr, "%s: unexpected argument %q; run \"%s -h\" for the flags\n", fs.Name(), fs.Arg(0), fs.Name())
+		return exitUsage, true
+	}
+	return 0, false
+}
+
+// certify runs the checks and writes the report, also that of an interrupted run.
+func certify(ctx context.Context, opts conformance.Options, dir string) (*conformance.Report, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the executable to run as daemon: %w", err)
+	}
+	if err := conformance.CheckReportDir(dir); err != nil {
+		return nil, err
+	}
+	report, err := conformance.Run(ctx, conformance.Embedded(exe), opts)
+	if err != nil {
+		return nil, err
+	}
+	return report, report.Save(dir)
+}
+
+func show(report *conformance.Report, asJSON bool, dir string, stdout io.Writer) error {
+	if asJSON {
+		enc := json.NewEncoder(stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(report)
+	}
+	if err := report.Table(stdout); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(stdout, "report: %s\n", filepath.Join(dir, conformance.ReportFile))
+	return err
+}
+
+func exitOf(v conformance.Verdict) int {
+	switch v {
+	case conformance.Pass:
+		return exitOK
+	case conformance.Fail:
+		return exitFailed
+	case conformance.HarnessError:
+		return exitHarness
+	case conformance.Inconclusive, conformance.NotObserved, conformance.NotApplicable:
+		return exitInconclusive
+	}
+	return exitHarness
+}
+
+// progress writes a line for every result, on a terminal only: elsewhere the table says it.
+func progress(stderr io.Writer) func(conformance.Result) {
+	f, ok := stderr.(*os.File)
+	if !ok {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	return func(r conformance.Result) {
+		fmt.Fprintf(stderr, "%-15s %s (%.1fs)\n", r.Verdict, r.ID, float64(r.DurationMS)/1000)
+	}
+}
+
+// listed is one check in the JSON of certify list.
+type listed struct {
+	ID      string            `json:"id"`
+	Title   string            `json:"title"`
+	Clauses []string          `json:"clauses"`
+	Level   conformance.Level `json:"level"`
+	Needs   []string          `json:"needs,omitempty"`
+}
+
+// listChecks is "certify list".
+func listChecks(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("mayfly certify list", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	asJSON := fs.Bool("json", false, "print a JSON list")
+	if code, done := parsed(fs, args, stderr); done {
+		return code
+	}
+	var all []listed
+	for _, c := range conformance.Everything() {
+		all = append(all, listed{c.ID, c.Title, c.Clauses, c.Level(), c.Needs})
+	}
+	var err error
+	if *asJSON {
+		enc := json.NewEncoder(stdout)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(all)
+	} else {
+		err = printList(all, stdout)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly certify list: %v\n", err)
+		return exitHarness
+	}
+	return exitOK
+}
+
+func printList(all []listed, stdout io.Writer) error {
+	tw := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(tw, "CHECK\tLEVEL\tCLAUSES\tTITLE")
+	for _, c := range all {
+		title := c.Title
+		if len(c.Needs) > 0 {
+			title += " (needs " + strings.Join(c.Needs, ", ") + "; by name only)"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", c.ID, c.Level, strings.Join(c.Clauses, " "), title)
+	}
+	return tw.Flush()
+}

@@ -1,0 +1,124 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/scenarios"
+)
+
+// Check is one requirement and the way to observe it on a live daemon.
+type Check struct {
+	// ID is stable: reports, command lines and known-failure lists name it.
+	ID string
+	// Title says in a sentence what must be true.
+	Title string
+	// Clauses of the specification that it shows, the primary one first.
+	Clauses []string
+	// Needs names executables without which it cannot run. A check that needs any runs only
+	// when it is asked for by name.
+	Needs []string
+
+	cost  time.Duration // roughly what it takes; long ones are started first
+	quiet bool          // measures times: nothing runs beside it
+	timed bool          // its margins are times: a noisy window is discarded
+	run   func(ctx context.Context, p *probe) (evidence string, err error)
+}
+
+// Level is that of the primary clause.
+func (c Check) Level() Level { return clauseTags[c.Clauses[0]].level() }
+
+// probe is what one run of a check works with. The runner ends whatever it leaves.
+type probe struct {
+	target  Target
+	control *control
+	audit   *audit
+
+	mu   sync.Mutex
+	rigs []*rig
+	over bool // the check was given up: what it still starts is ended at once
+}
+
+// rig starts a daemon in a fresh home. The runner closes it.
+func (p *probe) rig(ctx context.Context, s scenarios.Settings, env ...string) (*rig, error) {
+	r, err := newRig(ctx, p.target, s, env...)
+	if err != nil {
+		return nil, err
+	}
+	p.adopt(r)
+	return r, nil
+}
+
+func (p *probe) adopt(r *rig) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rigs = append(p.rigs, r)
+	if p.over {
+		go r.discard()
+	}
+}
+
+func (p *probe) all() []*rig {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rigs[:len(p.rigs):len(p.rigs)]
+}
+
+// started reports whether there was a daemon to wait for.
+func (p *probe) started() bool { return len(p.all()) > 0 }
+
+// endedByItself says which daemon ended although nobody asked it to.
+func (p *probe) endedByItself() string {
+	for _, r := range p.all() {
+		if d := r.daemon; d.gone() && !d.asked() {
+			return fmt.Sprintf("the daemon ended by itself (%s), last words: %s", d.cmd.ProcessState, r.say(d.log.last(3)))
+		}
+	}
+	return ""
+}
+
+// close ends every rig in the orderly way and puts what was left behind on the audit.
+func (p *probe) close() {
+	for _, r := range p.all() {
+		r.pacify()
+		p.audit.closed(r, r.close())
+	}
+}
+
+// discard ends every rig at once.
+func (p *probe) discard() {
+	p.mu.Lock()
+	p.over = true
+	p.mu.Unlock()
+	for _, r := range p.all() {
+		r.discard()
+	}
+}
+
+// say makes a text fit for a report.
+func (p *probe) say(text string) string {
+	for _, r := range p.all() {
+		text = r.say(text)
+	}
+	return text
+}
+
+// log is the end of what the daemons said.
+func (p *probe) log() (lines []string) {
+	for _, r := range p.all() {
+		lines = append(lines, r.words(logTail)...)
+	}
+	return lines
+}
+
+// logTail is how many lines of each daemon's stderr a report keeps of a failure.
+const logTail = 20
+
+// brisk are settings under which nothing takes long and nothing is evicted meanwhile.
+func brisk() scenarios.Settings {
+	s := scenarios.DefaultSettings()
+	s.ConnectTimeout, s.CallTimeout, s.Grace = 20*time.Second, 20*time.Second, time.Second
+	return s
+}

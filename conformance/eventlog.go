@@ -1,0 +1,96 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/mayfly-mcp/mayfly/core/wire"
+	"github.com/mayfly-mcp/mayfly/core/wire/pb"
+)
+
+// eventLog follows the daemon's MCP events.
+type eventLog struct {
+	stream *wire.Stream[*pb.McpEventMsg]
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu   sync.Mutex
+	seen []*pb.McpEventMsg
+	err  error
+	news chan struct{} // closed and replaced when an event came
+}
+
+// follow subscribes. The protocol acknowledges no subscription, so what happens before the
+// daemon has read the request is missed: a rig provokes an event of its own before use.
+func follow(ctx context.Context, c *wire.Client) (*eventLog, error) {
+	l := &eventLog{done: make(chan struct{}), news: make(chan struct{})}
+	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s, err := c.SubscribeMcpEvents(ctx)
+	if err != nil {
+		l.cancel()
+		return nil, err
+	}
+	l.stream = s
+	go l.loop()
+	return l, nil
+}
+
+func (l *eventLog) loop() {
+	defer close(l.done)
+	for {
+		e, err := l.stream.Recv()
+		l.mu.Lock()
+		if err == nil {
+			l.seen = append(l.seen, e)
+		} else {
+			l.err = err
+		}
+		close(l.news)
+		l.news = make(chan struct{})
+		l.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// all returns the events so far, and a channel that is closed when there are more.
+func (l *eventLog) all() ([]*pb.McpEventMsg, <-chan struct{}, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seen[:len(l.seen):len(l.seen)], l.news, l.err
+}
+
+// wait returns when an event after position from matches.
+func (l *eventLog) wait(ctx context.Context, from int, match func(*pb.McpEventMsg) bool) error {
+	for {
+		seen, news, err := l.all()
+		for _, e := range seen[min(from, len(seen)):] {
+			if match(e) {
+				return nil
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("the event stream ended: %w", err)
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for an event, %d so far: %w", len(seen), context.Cause(ctx))
+		}
+	}
+}
+
+func (l *eventLog) close() {
+	l.cancel()
+	_ = l.stream.Close() // it ends the connection whatever it returns
+	<-l.done
+}
+
+// eventWord is an event's kind as scenarios write it.
+func eventWord(k pb.McpEventKind) string {
+	word := strings.ToLower(k.String())
+	return word[strings.LastIndexByte(word, '_')+1:]
+}

@@ -1,0 +1,212 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/fakes/observer"
+	"github.com/mayfly-mcp/mayfly/scenarios"
+)
+
+// Bounds of a run.
+const (
+	// patience is what a daemon may take for all that a check asks of it, on top of the
+	// check's own cost. Nothing that a sound daemon does takes a tenth of it.
+	patience = 45 * time.Second
+	// grace is what a check may take to notice that its patience has ended. Then everything
+	// of it is killed, and after another grace it is given up.
+	grace = 15 * time.Second
+	// attempts is how often a check is run whose window was noisy.
+	attempts = 3
+	// maxStall is the noise up to which margins of a second still mean something.
+	maxStall = 500 * time.Millisecond
+	// parallelPerCPU is how many checks run side by side on each processor. They mostly wait.
+	parallelPerCPU = 5
+	// maxParallel bounds them on large machines, where descriptors become the limit.
+	maxParallel = 24
+)
+
+// Options tune a run. The zero value runs the default catalogue.
+type Options struct {
+	// Checks to run. Nil means Catalogue.
+	Checks []Check
+	// Parallel is how many checks may run side by side. Zero means five for each processor.
+	Parallel int
+	// Progress, if set, is told about every result when it is there, in no order, by one
+	// goroutine at a time.
+	Progress func(Result)
+
+	patience, grace time.Duration // zero means the constants
+}
+
+func (o Options) complete() Options {
+	if o.Checks == nil {
+		o.Checks = Catalogue()
+	}
+	if o.Parallel == 0 {
+		o.Parallel = min(parallelPerCPU*runtime.GOMAXPROCS(0), maxParallel)
+	}
+	o.patience = cmp.Or(o.patience, patience)
+	o.grace = cmp.Or(o.grace, grace)
+	return o
+}
+
+// Run certifies a target. It returns an error only when the target cannot be judged at all:
+// when it does not start. When ctx ends, everything that was started is ended before Run
+// returns, and the verdicts that are missing are HARNESS-ERROR.
+func Run(ctx context.Context, t Target, o Options) (*Report, error) {
+	o = o.complete()
+	observer.Seal() // what the caller left open is no leak of the daemon
+	if err := t.preflight(ctx); err != nil {
+		return nil, err
+	}
+	s := &session{target: t, opts: o, control: startControl(), audit: &audit{}}
+	began := time.Now()
+	results := s.runAll(ctx)
+	s.control.close()
+	return newReport(t, began, s.control.noise(), append(results, s.audit.result())), nil
+}
+
+// preflight starts the target once, since a daemon that does not start fails no check: there
+// is nothing to judge.
+func (t Target) preflight(ctx context.Context) error {
+	r, err := newRig(ctx, t, scenarios.DefaultSettings())
+	if err != nil {
+		return err
+	}
+	r.discard()
+	return nil
+}
+
+// session is one run of many checks.
+type session struct {
+	target  Target
+	opts    Options
+	control *control
+	audit   *audit
+	telling sync.Mutex
+}
+
+// runAll runs the checks that measure times one by one, then the others side by side, those
+// that take long first. The results are in the order of the checks.
+func (s *session) runAll(ctx context.Context) []Result {
+	results := make([]Result, len(s.opts.Checks))
+	var rest []int
+	for i, c := range s.opts.Checks {
+		if c.quiet {
+			results[i] = s.tell(s.runOne(ctx, c))
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b int) int {
+		return cmp.Compare(s.opts.Checks[b].cost, s.opts.Checks[a].cost)
+	})
+	slots := make(chan struct{}, s.opts.Parallel)
+	var wg sync.WaitGroup
+	for _, i := range rest {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			results[i] = s.tell(s.runOne(ctx, s.opts.Checks[i]))
+		})
+	}
+	wg.Wait()
+	return results
+}
+
+func (s *session) tell(r Result) Result {
+	if s.opts.Progress != nil {
+		s.telling.Lock()
+		defer s.telling.Unlock()
+		s.opts.Progress(r)
+	}
+	return r
+}
+
+// runOne runs one check until its window was quiet enough. What is discarded is discarded
+// for the noise alone, whatever its outcome was.
+func (s *session) runOne(ctx context.Context, c Check) Result {
+	r := Result{ID: c.ID, Title: c.Title, Clauses: c.Clauses, Level: c.Level()}
+	began := time.Now()
+	for try := 1; ; try++ {
+		from := time.Now()
+		judged, log := s.attempt(ctx, c)
+		noise := s.control.overshoot(from, time.Now())
+		if c.timed && noise > maxStall && judged.verdict != HarnessError {
+			if try < attempts && ctx.Err() == nil {
+				continue
+			}
+			judged = ruling{Inconclusive, fmt.Sprintf("discarded %d times: the machine stalled for %v", try, noise.Round(time.Millisecond))}
+		}
+		r.Verdict, r.Evidence = judged.verdict, oneLine(judged.evidence)
+		if r.Verdict != Pass {
+			r.Log = log
+		}
+		r.DurationMS = ms(time.Since(began))
+		return r
+	}
+}
+
+// errWatchdog is why the context of a check ended that took too long.
+var errWatchdog = fmt.Errorf("the check's time is over: %w", context.DeadlineExceeded)
+
+// attempt runs a check once, in a goroutine that may panic or never return.
+func (s *session) attempt(ctx context.Context, c Check) (ruling, []string) {
+	if ctx.Err() != nil {
+		return ruling{HarnessError, "interrupted"}, nil
+	}
+	p := &probe{target: s.target, control: s.control, audit: s.audit}
+	if missing := Missing(c.Needs); len(missing) > 0 {
+		return ruling{NotObserved, fmt.Sprintf("it needs %v in PATH", missing)}, nil
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, s.opts.patience+c.cost, errWatchdog)
+	defer cancel()
+	done := make(chan ruling, 1)
+	go func() { done <- p.perform(bounded, c) }()
+	select {
+	case r := <-done:
+		return r, p.finish(ctx, r)
+	case <-bounded.Done():
+	}
+	for range 2 { // it has noticed by now, or will when its daemon is gone
+		select {
+		case r := <-done:
+			return r, p.finish(ctx, r)
+		case <-time.After(s.opts.grace):
+			p.discard()
+		}
+	}
+	return ruling{HarnessError, fmt.Sprintf("the check did not return within %v", s.opts.patience+c.cost+2*s.opts.grace)}, p.log()
+}
+
+// perform runs the check and judges what it returned. A panic is a bug of the check.
+func (p *probe) perform(ctx context.Context, c Check) (r ruling) {
+	defer func() {
+		if v := recover(); v != nil {
+			r = ruling{HarnessError, fmt.Sprintf("panic: %v at %s", v, panicSite(debug.Stack()))}
+		}
+	}()
+	evidence, err := c.run(ctx, p)
+	r = p.rule(ctx, evidence, err)
+	r.evidence = p.say(r.evidence)
+	return r
+}
+
+// finish ends the daemons of a check: in the orderly way when somebody looks at it, at once
+// when the run was interrupted. It returns the end of their logs.
+func (p *probe) finish(ctx context.Context, r ruling) []string {
+	if ctx.Err() != nil || r.verdict == HarnessError {
+		log := p.log()
+		p.discard()
+		return log
+	}
+	p.close()
+	return p.log()
+}

@@ -1,0 +1,193 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/wire/pb"
+	"github.com/mayfly-mcp/mayfly/fakes/observer"
+)
+
+// Sizes of the eviction measurement.
+const (
+	idleT      = 2 * time.Second // T: the protocol counts in whole seconds, and short ones test the same rule
+	perBatch   = 24              // samples taken in one window: two more than a clean run needs
+	maxBatches = 3
+	slack      = time.Second // granted to a bounded wait on top of its bound, before the control
+)
+
+// timeChecks measure. DESIGN.md calls for intervals, a control, and a decision that noise
+// cannot bias.
+func timeChecks() []Check {
+	return []Check{
+		{ID: "eviction-measured", Title: "An unused peer is stopped not before T and not later than T and a tick after its last use.",
+			Clauses: []string{"RE-1", "RE-3"}, cost: maxBatches * 10 * time.Second, quiet: true, run: evictionMeasured},
+		{ID: "connect-timeout-measured", Title: "A connect ends at the connect timeout, and its process with it.",
+			Clauses: []string{"DI-4", "ST-4"}, cost: 3 * time.Second, timed: true, run: connectTimeout},
+		{ID: "call-timeout-measured", Title: "A call without an answer ends at the call timeout, and the peer is Failed.",
+			Clauses: []string{"CA-8", "CA-2"}, cost: 3 * time.Second, timed: true, run: callTimeout},
+	}
+}
+
+// idler is one peer whose eviction is measured.
+type idler struct {
+	server string
+	from   time.Time // when the client read the answer
+	last   int64     // the same, as observer.Now
+}
+
+func evictionMeasured(ctx context.Context, p *probe) (string, error) {
+	s := brisk()
+	s.IdleTimeout = idleT
+	r, err := p.rig(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	var samples []sample
+	for batch := 1; ; batch++ {
+		more, err := p.evictions(ctx, r, fmt.Sprintf("b%d", batch))
+		if err != nil {
+			return "", err
+		}
+		samples = append(samples, more...)
+		judged, undecided := judgeEvictions(idleT, samples)
+		if judged.verdict == Pass {
+			return judged.evidence, nil
+		}
+		if !undecided || batch == maxBatches {
+			return "", &judged
+		}
+	}
+}
+
+// evictions uses peers one after the other, so that their idle clocks start at different
+// phases of the reaper's tick, and waits until all have been stopped.
+func (p *probe) evictions(ctx context.Context, r *rig, prefix string) ([]sample, error) {
+	var idlers []idler
+	for i := range perBatch {
+		name := fmt.Sprintf("%s-%d", prefix, i)
+		if err := r.server(name, healthy()); err != nil {
+			return nil, err
+		}
+		agent, err := r.agent(ctx, name, r.observed("m1", name, nil))
+		if err != nil {
+			return nil, err
+		}
+		res, err := r.call(ctx, agent, "echo", map[string]string{"text": name})
+		if err != nil {
+			return nil, err
+		}
+		if res.text != name {
+			return nil, failf("a call of echo was answered %q", r.say(res.text))
+		}
+		idlers = append(idlers, idler{name, time.Now(), res.at})
+	}
+	bound, cancel := context.WithTimeout(ctx, 3*idleT)
+	defer cancel()
+	var out []sample
+	for _, x := range idlers {
+		stopped, err := r.ctl.Wait(bound, 0, x.stops)
+		end := interval{max: time.Duration(stopped.Time)}
+		if err != nil { // it runs on; how long it will, nobody knows
+			end.max = time.Duration(observer.Now())
+		}
+		overshoot := p.control.overshoot(x.from, x.from.Add(end.max-time.Duration(x.last)))
+		end.min = end.max - overshoot // the peer may have noticed late
+		out = append(out, sample{between(r.lastUse(x), end), overshoot})
+	}
+	return out, nil
+}
+
+// stops matches the first sign of a stop that the peer noticed.
+func (x idler) stops(rep observer.Report) bool {
+	return rep.Name == x.server && (rep.Kind == observer.StdinEOF || rep.Kind == observer.Signal || rep.Kind == observer.Ended)
+}
+
+// lastUse lies between the peer's writing of its answer and the client's reading of it.
+func (r *rig) lastUse(x idler) interval {
+	use := interval{max: time.Duration(x.last)}
+	for _, rep := range r.ctl.Journal() {
+		if rep.Name == x.server && rep.Kind == observer.Sent {
+			use.min = time.Duration(rep.Time)
+		}
+	}
+	return use
+}
+
+// bounded judges how long something took that ends at a timeout.
+func (p *probe) bounded(what string, timeout time.Duration, took interval, from time.Time) error {
+	overshoot := p.control.overshoot(from, time.Now())
+	switch {
+	case took.max < timeout:
+		return failf("%s ended after %v, before its timeout of %v", what, took, timeout)
+	case took.min > timeout+slack+overshoot:
+		return failf("%s ended after %v; its timeout is %v", what, took, timeout)
+	}
+	return nil
+}
+
+func connectTimeout(ctx context.Context, p *probe) (string, error) {
+	s := brisk()
+	s.ConnectTimeout = 2 * time.Second
+	r, agent, err := p.one(ctx, s, observer.Behaviour{Hold: []observer.Point{observer.Initialize}})
+	if err != nil {
+		return "", err
+	}
+	from, begun := time.Now(), observer.Now()
+	f, err := r.begin(ctx, agent, "echo", map[string]string{"text": "x"})
+	if err != nil {
+		return "", err
+	}
+	reached, err := r.ctl.WaitReached(ctx, "s", observer.Initialize)
+	if err != nil {
+		return "", err
+	}
+	res, err := f.wait(ctx)
+	if err != nil {
+		return "", err
+	}
+	took := between(interval{time.Duration(begun), time.Duration(reached.Time)}, interval{time.Duration(res.at), time.Duration(res.at)})
+	if err := p.bounded("the connect", s.ConnectTimeout, took, from); err != nil {
+		return "", err
+	}
+	row, err := r.row(ctx, agent, "m1")
+	switch {
+	case err != nil:
+		return "", err
+	case row.GetStatus() != pb.McpStatus_MCP_STATUS_FAILED || row.GetError() == "":
+		return "", failf("after the timeout the peer is listed as %s with error %q", row.GetStatus(), r.say(row.GetError()))
+	}
+	if err := r.ctl.WaitGone(ctx, "s"); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("timeout %v: the caller was answered after %v, the peer is Failed (%q), its process is gone", s.ConnectTimeout, took, oneLine(r.say(row.GetError()))), nil
+}
+
+func callTimeout(ctx context.Context, p *probe) (string, error) {
+	s := brisk()
+	s.CallTimeout = 2 * time.Second
+	r, agent, err := p.one(ctx, s, observer.Behaviour{Hold: []observer.Point{observer.Call}})
+	if err != nil {
+		return "", err
+	}
+	from, begun := time.Now(), observer.Now()
+	res, err := r.call(ctx, agent, "echo", map[string]string{"text": "x"})
+	if err != nil {
+		return "", err
+	}
+	reached, err := r.ctl.WaitReached(ctx, "s", observer.Call)
+	if err != nil {
+		return "", err
+	}
+	took := between(interval{time.Duration(begun), time.Duration(reached.Time)}, interval{time.Duration(res.at), time.Duration(res.at)})
+	if err := p.bounded("the call", s.CallTimeout, took, from); err != nil {
+		return "", err
+	}
+	if !strings.HasPrefix(res.text, "mcp call failed: ") {
+		return "", failf("the call was answered %q", r.say(res.text))
+	}
+	return fmt.Sprintf("timeout %v: answered after %v, and the peer is Failed", s.CallTimeout, took),
+		r.expectStatus(ctx, agent, "m1", pb.McpStatus_MCP_STATUS_FAILED)
+}

@@ -1,0 +1,71 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mayfly-mcp/mayfly/core/wire"
+)
+
+// Level says how much the verdict of a check weighs.
+type Level string
+
+// The levels.
+const (
+	Must   Level = "MUST"   // a certificate needs it
+	Should Level = "SHOULD" // implied by the documents; shown, graded apart
+	Field  Level = "FIELD"  // our own stricter rule; shown, graded apart
+)
+
+// Verdict is the outcome of a check.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass          Verdict = "PASS"           // observed, and as the clause wants it
+	Fail          Verdict = "FAIL"           // observed, and against the clause
+	Inconclusive  Verdict = "INCONCLUSIVE"   // the machine was too noisy to tell
+	NotObserved   Verdict = "NOT-OBSERVED"   // the situation could not be brought about
+	NotApplicable Verdict = "NOT-APPLICABLE" // the target does not claim to do this
+	HarnessError  Verdict = "HARNESS-ERROR"  // our fault or the environment's, never the daemon's
+)
+
+// ruling ends a check with a verdict and one line of evidence.
+type ruling struct {
+	verdict  Verdict
+	evidence string
+}
+
+func (r *ruling) Error() string { return fmt.Sprintf("%s: %s", r.verdict, r.evidence) }
+
+// failf is the error of a check that saw the daemon do wrong.
+func failf(format string, args ...any) error {
+	return &ruling{Fail, fmt.Sprintf(format, args...)}
+}
+
+// rule turns what a check returned into a ruling. What the daemon did to a request is the
+// daemon's doing: a refusal where none is due, a connection that ends, an answer that does
+// not come. Everything that is not known to be its doing is ours.
+func (p *probe) rule(ctx context.Context, evidence string, err error) ruling {
+	if err == nil {
+		return ruling{Pass, evidence}
+	}
+	if r, ok := errors.AsType[*ruling](err); ok {
+		return *r
+	}
+	_, refused := errors.AsType[*wire.Error](err)
+	_, dialect := errors.AsType[*wire.UnexpectedError](err)
+	switch ended := p.endedByItself(); {
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return ruling{HarnessError, "interrupted"}
+	case ended != "":
+		return ruling{Fail, ended + "; it was noticed as: " + err.Error()}
+	case refused, dialect, errors.Is(err, io.ErrUnexpectedEOF):
+		return ruling{Fail, err.Error()}
+	case errors.Is(err, context.DeadlineExceeded) && p.started():
+		return ruling{Fail, "waited in vain: " + err.Error()}
+	}
+	return ruling{HarnessError, err.Error()}
+}
