@@ -44,6 +44,7 @@ var ErrEnded = errors.New("core: the subscription has ended")
 type bus struct {
 	seq    uint64
 	subs   []*Subscription
+	gaps   uint64 // queues that overflowed
 	closed bool
 }
 
@@ -138,6 +139,7 @@ func (s *Subscription) offer(e Event, bound int) {
 		return
 	case len(s.queue) >= bound:
 		s.queue, s.gap = nil, true
+		s.h.bus.gaps++
 	default:
 		s.queue = append(s.queue, e)
 	}

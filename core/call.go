@@ -55,7 +55,7 @@ func (h *Host) list(ctx context.Context, w *waiter) ([]transport.Tool, error) {
 	h.mu.Lock()
 	tools := slices.Clone(w.inc.peer.live)
 	h.mu.Unlock()
-	h.finish(w, lifecycle.DoneAnswered, "")
+	h.finish(w, lifecycle.DoneAnswered, nil)
 	return tools, nil
 }
 
@@ -149,7 +149,7 @@ func (h *Host) try(ctx context.Context, w *waiter, tool string, args json.RawMes
 	has := exports(w.inc.peer.live, tool)
 	h.mu.Unlock()
 	if !has {
-		h.finish(w, lifecycle.DoneAnswered, "")
+		h.finish(w, lifecycle.DoneAnswered, nil)
 		return nil, nil, false
 	}
 	res, err := h.call(ctx, w, tool, args)
@@ -192,7 +192,7 @@ func (h *Host) call(ctx context.Context, w *waiter, tool string, args json.RawMe
 	})
 	select {
 	case o := <-done:
-		h.finish(w, doneKind(o.err), errText(o.err))
+		h.finish(w, doneKind(o.err), o.err)
 		return o.res, o.err
 	case <-w.abandoned:
 		return nil, w.abandonedError()
@@ -203,7 +203,7 @@ func (h *Host) call(ctx context.Context, w *waiter, tool string, args json.RawMe
 
 // gaveUp ends an admitted call whose caller does not wait for it any longer.
 func (h *Host) gaveUp(ctx context.Context, w *waiter, unsent bool) error {
-	h.finish(w, lifecycle.DoneCancelled, "")
+	h.finish(w, lifecycle.DoneCancelled, nil)
 	return &callerr.Error{Kind: callerr.Cancelled, Phase: callerr.PhaseAnswer, Definite: unsent,
 		Msg: "the call was cancelled by its caller", Err: context.Cause(ctx)}
 }
@@ -216,6 +216,7 @@ func (h *Host) launch(w *waiter, f func()) {
 	if h.waiter(w.ticket) != w {
 		return
 	}
+	w.sent = true
 	h.wg.Go(f)
 }
 
@@ -250,35 +251,40 @@ func (w *waiter) abandonedError() error {
 // refused builds the error of a refused ticket.
 func (h *Host) refused(r *lifecycle.Reply, text string) error {
 	e := refusal(r.Reason, refusalText(r.Reason))
-	e.Err = &RefusedError{Reason: r.Reason, Cause: r.Cause}
+	after := h.retryAfter(r.RetryAt)
+	e.Err = &RefusedError{Reason: r.Reason, Cause: r.Cause, RetryAfter: after}
 	switch r.Reason {
 	case lifecycle.ReasonCancelled:
 		e.Kind = callerr.Cancelled
 	case lifecycle.ReasonFailed:
 		e.Msg = "mcp peer is failed: " + text
-		e.Hint = h.retryHint(r.RetryAt)
+		e.Hint = retryHint(after)
 		e.Msg += " (" + e.Hint + ")"
 	}
 	return e
 }
 
-func (h *Host) retryHint(at lifecycle.Instant) string {
+// retryAfter is how long a refused caller should wait, 0 when waiting does not help.
+func (h *Host) retryAfter(at lifecycle.Instant) time.Duration {
 	if at == lifecycle.Never {
-		return "reconnect it to try again"
+		return 0
 	}
 	h.mu.Lock()
-	wait := time.Duration(at - h.last)
-	h.mu.Unlock()
-	if wait <= 0 {
-		return "the next call after the reaper's tick tries again"
+	defer h.mu.Unlock()
+	return max(time.Duration(at-h.last), 1)
+}
+
+func retryHint(after time.Duration) string {
+	if after == 0 {
+		return "reconnect it to try again"
 	}
-	return fmt.Sprintf("tried again by the first call in %v, or at once by a reconnect", wait.Round(time.Millisecond))
+	return fmt.Sprintf("tried again by the first call in %v, or at once by a reconnect", after.Round(time.Millisecond))
 }
 
 var refusalTexts = map[lifecycle.Reason]string{
 	lifecycle.ReasonNoClaim:    "the mcp is not registered",
 	lifecycle.ReasonDeadOwner:  "the owner is dead",
-	lifecycle.ReasonOverloaded: "too many calls wait for this peer; try again later",
+	lifecycle.ReasonOverloaded: "overloaded: too many calls or peers wait for their turn; try again later",
 	lifecycle.ReasonReleased:   "the mcp was unregistered while the call waited",
 	lifecycle.ReasonCancelled:  "the call was cancelled by its caller",
 	lifecycle.ReasonDraining:   "the daemon is shutting down",

@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"log/slog"
 	"runtime"
 
 	"github.com/jonboulle/clockwork"
@@ -22,12 +23,17 @@ type Config struct {
 	// Key keys the fingerprints, so that nothing derived from a secret leaves the process
 	// in a form that can be guessed (SPEC ID-4, ID-5). Empty means a fresh random key.
 	Key []byte
-	// MaxSpawns bounds the processes being created at one moment; more wait first come,
-	// first served. 0 means four for each processor.
+	// MaxSpawns is Lifecycle.MaxSpawning where that is 0: it bounds the processes being
+	// created at one moment. 0 means four for each processor.
 	MaxSpawns int
 	// EventQueue bounds what one subscriber may lag behind before it gets a gap marker and a
 	// fresh snapshot (SPEC EV-3). 0 means 1024.
 	EventQueue int
+	// Logger gets one record for each transition of a peer and for what goes wrong behind
+	// its back. nil means none.
+	Logger *slog.Logger
+	// Observer, if set, is told how long connects and calls took.
+	Observer Observer
 	// Recorder, if set, keeps every input and output of the machine for a replay.
 	Recorder *Recorder
 }
@@ -54,8 +60,23 @@ func (c Config) complete() (Config, error) {
 	if c.MaxSpawns == 0 {
 		c.MaxSpawns = 4 * runtime.GOMAXPROCS(0)
 	}
+	c.Lifecycle = c.bounded(*c.Lifecycle)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Observer == nil {
+		c.Observer = nobody{}
+	}
 	if c.EventQueue == 0 {
 		c.EventQueue = 1024
 	}
 	return c, errors.Join(errs...)
+}
+
+// bounded puts the bound on spawns into a lifecycle configuration that has none.
+func (c Config) bounded(l lifecycle.Config) *lifecycle.Config {
+	if l.MaxSpawning == 0 {
+		l.MaxSpawning = c.MaxSpawns
+	}
+	return &l
 }

@@ -15,9 +15,11 @@ import (
 
 // fingerprint is the keyed hash of an effective configuration (SPEC ID-1). Every part is
 // preceded by its length and every list by its count, so that no two configurations encode
-// alike (SPEC ID-4); env is sorted, so that its order is irrelevant (SPEC ID-3).
-func fingerprint(key []byte, c transport.Config) (fp lifecycle.Fingerprint) {
+// alike (SPEC ID-4); env is sorted, so that its order is irrelevant (SPEC ID-3). scope keeps
+// those apart who do not want to share (SPEC ID-7); it is empty for those who do.
+func fingerprint(key []byte, c transport.Config, scope string) (fp lifecycle.Fingerprint) {
 	h := hmac.New(sha256.New, key)
+	putString(h, scope)
 	putString(h, c.Command)
 	putCount(h, len(c.Args))
 	for _, a := range c.Args {

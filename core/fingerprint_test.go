@@ -33,7 +33,7 @@ func TestFingerprintIsInjective(t *testing.T) {
 	key := []byte("key")
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := configs().Draw(t, "a"), configs().Draw(t, "b")
-		if same := fingerprint(key, a) == fingerprint(key, b); same != sameConfig(a, b) {
+		if same := fingerprint(key, a, "") == fingerprint(key, b, ""); same != sameConfig(a, b) {
 			t.Fatalf("fingerprints equal: %v, configs equal: %v", same, sameConfig(a, b))
 		}
 	})
@@ -57,7 +57,7 @@ func TestFingerprintKeepsBorders(t *testing.T) {
 	}
 	seen := map[lifecycle.Fingerprint]int{}
 	for i, c := range all {
-		fp := fingerprint([]byte("key"), c)
+		fp := fingerprint([]byte("key"), c, "")
 		if j, ok := seen[fp]; ok {
 			t.Errorf("%+v and %+v share a fingerprint", all[j], c)
 		}
@@ -77,7 +77,7 @@ func TestFingerprintIgnoresWhatMeansTheSame(t *testing.T) {
 		if len(c.Args) == 0 {
 			again.Args = nil
 		}
-		if fingerprint([]byte("k"), c) != fingerprint([]byte("k"), again) || !sameConfig(c, again) {
+		if fingerprint([]byte("k"), c, "") != fingerprint([]byte("k"), again, "") || !sameConfig(c, again) {
 			t.Fatalf("%+v and %+v differ", c, again)
 		}
 	})
@@ -86,7 +86,7 @@ func TestFingerprintIgnoresWhatMeansTheSame(t *testing.T) {
 // ID-4, ID-5: another daemon's key gives other ids, and what is printed is a short prefix.
 func TestFingerprintIsKeyed(t *testing.T) {
 	c := transport.Config{Command: "a", Auth: "secret"}
-	one, two := fingerprint([]byte("one"), c), fingerprint([]byte("two"), c)
+	one, two := fingerprint([]byte("one"), c, ""), fingerprint([]byte("two"), c, "")
 	if one == two || shortID(one) == shortID(two) {
 		t.Error("the fingerprint does not depend on the key")
 	}

@@ -20,7 +20,6 @@ var ErrClosed = errors.New("core: the host is closed")
 type Host struct {
 	cfg    Config
 	origin time.Time
-	spawns chan struct{}  // one token for each process being created
 	wg     sync.WaitGroup // goroutines of incarnations, calls and the timer
 
 	mu       sync.Mutex // guards everything below; never held across a transport call that can block
@@ -36,6 +35,7 @@ type Host struct {
 	owners   map[lifecycle.OwnerID]*Owner
 	lastID   lifecycle.OwnerID
 	bus      bus
+	failures map[lifecycle.Reason]uint64
 	closing  bool
 	idle     chan struct{} // closed when the last incarnation is gone after closing began
 }
@@ -51,14 +51,14 @@ func Open(cfg Config) (*Host, error) {
 		rand.Read(cfg.Key)
 	}
 	h := &Host{
-		cfg:     cfg,
-		origin:  cfg.Clock.Now(),
-		spawns:  make(chan struct{}, cfg.MaxSpawns),
-		machine: lifecycle.New(*cfg.Lifecycle),
-		armed:   lifecycle.Never,
-		byFP:    map[lifecycle.Fingerprint]*peer{},
-		owners:  map[lifecycle.OwnerID]*Owner{},
-		idle:    make(chan struct{}),
+		cfg:      cfg,
+		origin:   cfg.Clock.Now(),
+		machine:  lifecycle.New(*cfg.Lifecycle),
+		armed:    lifecycle.Never,
+		byFP:     map[lifecycle.Fingerprint]*peer{},
+		owners:   map[lifecycle.OwnerID]*Owner{},
+		idle:     make(chan struct{}),
+		failures: map[lifecycle.Reason]uint64{},
 	}
 	if cfg.Recorder != nil {
 		cfg.Recorder.begin(*cfg.Lifecycle)
@@ -130,4 +130,27 @@ func (h *Host) Stats() (stats lifecycle.Stats, live int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.machine.Stats(), h.machine.Live()
+}
+
+// Configure changes the times and bounds of a running host. Peers that run are not touched:
+// clocks that are running are measured by the new times (SPEC CF-6).
+func (h *Host) Configure(l lifecycle.Config) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return ErrClosed
+	}
+	h.cfg.Lifecycle = h.cfg.bounded(l)
+	h.step(lifecycle.Configure(h.cfg.Lifecycle))
+	return nil
+}
+
+// Settings returns the times and bounds in force.
+func (h *Host) Settings() lifecycle.Config {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return *h.cfg.Lifecycle
 }

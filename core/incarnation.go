@@ -11,15 +11,25 @@ import (
 
 // peer is the payload of one fingerprint: everything that the machine must not know.
 type peer struct {
-	fp   lifecycle.Fingerprint
-	cfg  transport.Config
-	inc  *incarnation     // the newest, nil before the first
-	err  string           // text of the last failure that has one of its own
-	live []transport.Tool // what the machine counts as the peer's tools
+	fp    lifecycle.Fingerprint
+	cfg   transport.Config
+	share Share
+	inc   *incarnation     // the newest, nil before the first
+	err   string           // text of the last failure that has one of its own
+	live  []transport.Tool // what the machine counts as the peer's tools
 	// known is the list of the last incarnation that had one. It survives eviction, so that
 	// a call can find its peer without waking every sibling (SPEC DI-7).
 	known    []transport.Tool
 	hasKnown bool
+	stale    bool // the last refresh failed: live is what was known before (SPEC CA-15)
+	internal int  // internal errors answered in a row (SPEC CA-13)
+
+	// What note remembers: the last transition, and when the attempt began.
+	notedAt    lifecycle.Instant
+	notedGen   lifecycle.Generation
+	notedState lifecycle.State
+	began      lifecycle.Instant
+	up         bool
 }
 
 // incarnation is one run of a peer. Its goroutine owns the session until nothing is left.
@@ -33,6 +43,7 @@ type incarnation struct {
 	stages chan transport.Stage // rungs to perform; the ladder has three
 	// session is set under Host.mu before Connected is fed.
 	session transport.Session
+	refresh refresh
 }
 
 var errAbandoned = errors.New("the attempt was abandoned")
@@ -50,26 +61,16 @@ func (h *Host) dial(e *lifecycle.Effect) {
 func (i *incarnation) run(cfg transport.Config) {
 	defer i.h.wg.Done()
 	defer i.cancel(nil)
-	s, err := i.spawn(cfg)
+	s, err := i.h.cfg.Dialer.Dial(i.ctx, cfg)
 	if err != nil {
 		i.feedError(lifecycle.ConnectFailed(i.id, i.gen), err)
 		i.h.feed(lifecycle.Exited(i.id, i.gen))
 		return
 	}
+	i.h.feed(lifecycle.Spawned(i.id, i.gen))
 	i.h.wg.Add(1)
 	go i.initialize(s)
 	i.watch(s)
-}
-
-// spawn waits for its turn and starts the process.
-func (i *incarnation) spawn(cfg transport.Config) (transport.Session, error) {
-	select {
-	case i.h.spawns <- struct{}{}:
-	case <-i.ctx.Done():
-		return nil, context.Cause(i.ctx)
-	}
-	defer func() { <-i.h.spawns }()
-	return i.h.cfg.Dialer.Dial(i.ctx, cfg)
 }
 
 func (i *incarnation) initialize(s transport.Session) {
@@ -92,8 +93,14 @@ func (i *incarnation) initialize(s transport.Session) {
 // watch performs the rungs of the stop ladder and reports how the incarnation ends.
 func (i *incarnation) watch(s transport.Session) {
 	down := s.Down()
+	heard, changed := reports(s)
 	for {
 		select {
+		case <-heard:
+			heard = nil
+			i.h.feed(lifecycle.Started(i.id, i.gen))
+		case <-changed:
+			i.relist()
 		case stage := <-i.stages:
 			s.Stop(stage)
 		case <-down:
@@ -103,10 +110,25 @@ func (i *incarnation) watch(s transport.Session) {
 			if down != nil {
 				i.feedError(lifecycle.SessionBroken(i.id, i.gen), s.Err())
 			}
-			i.h.feed(lifecycle.Exited(i.id, i.gen))
+			i.h.feed(exit(s, lifecycle.Exited(i.id, i.gen)))
 			return
 		}
 	}
+}
+
+// reports returns the channels of a session that can tell more, nil ones otherwise.
+func reports(s transport.Session) (heard, changed <-chan struct{}) {
+	if r, ok := s.(transport.Reporter); ok {
+		return r.Heard(), r.Changed()
+	}
+	return nil, nil
+}
+
+func exit(s transport.Session, in lifecycle.Input) lifecycle.Input {
+	if r, ok := s.(transport.Reporter); ok {
+		in.Clean = r.Clean()
+	}
+	return in
 }
 
 // feedError feeds an input that may fail the peer, with the text of that failure.

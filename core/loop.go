@@ -33,6 +33,7 @@ func (h *Host) advance(in lifecycle.Input) lifecycle.Output {
 // at the events finds what led to it.
 func (h *Host) settle(out lifecycle.Output) {
 	for i := range out.Events {
+		h.note(&out.Events[i])
 		h.publish(&out.Events[i])
 	}
 	for i := range out.Effects {

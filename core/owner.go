@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -38,15 +39,55 @@ func (h *Host) Owner(agent string) (*Owner, error) {
 	return o, nil
 }
 
+// Share says with whom a peer is shared (SPEC ID-7). It is part of the peer's identity.
+type Share string
+
+// The ways to share.
+const (
+	ShareFingerprint Share = ""      // with every owner that declares the same configuration
+	ShareOwner       Share = "owner" // among the names of one owner
+	ShareNever       Share = "never" // with nobody: servers that keep state per client
+)
+
+// Terms are what a declaration asks for beside its configuration. The zero value asks for
+// nothing. Policy is outside the peer's identity, Share is part of it.
+type Terms struct {
+	Policy lifecycle.Policy
+	Share  Share
+}
+
+// scope is what the share policy adds to the identity of a peer.
+func (t Terms) scope(o *Owner, name string) (string, error) {
+	switch t.Share {
+	case ShareFingerprint:
+		return "", nil
+	case ShareOwner:
+		return fmt.Sprintf("owner %d", o.id), nil
+	case ShareNever:
+		return fmt.Sprintf("owner %d, name %s", o.id, name), nil
+	}
+	return "", fmt.Errorf("share policy %q is not known; use \"owner\", \"never\" or leave it out", t.Share)
+}
+
 // Declare claims the peer of a configuration under a name, or moves the claim of that name
 // to it. It starts nothing and changes nothing when the claim is already held (SPEC CL-1,
 // CL-4, CL-6).
 func (o *Owner) Declare(name string, cfg transport.Config) error {
+	return o.DeclareWith(name, cfg, Terms{})
+}
+
+// DeclareWith is Declare on terms. Declaring an unchanged claim with another policy changes
+// the policy alone (SPEC RE-10).
+func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) error {
 	if name == "" {
 		return errors.New("MCP config must have a name")
 	}
+	scope, err := terms.scope(o, name)
+	if err := errors.Join(err, terms.Policy.Validate()); err != nil {
+		return err
+	}
 	h := o.h
-	fp := fingerprint(h.cfg.Key, cfg)
+	fp := fingerprint(h.cfg.Key, cfg, scope)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := o.mayAct(); err != nil {
@@ -54,13 +95,15 @@ func (o *Owner) Declare(name string, cfg transport.Config) error {
 	}
 	p := h.byFP[fp]
 	if p == nil {
-		p = &peer{fp: fp, cfg: cloneConfig(cfg)}
+		p = &peer{fp: fp, cfg: cloneConfig(cfg), share: terms.Share, began: -1}
 		h.byFP[fp] = p
 	} else if !sameConfig(p.cfg, cfg) {
 		return fmt.Errorf("fingerprint %s already stands for another configuration", shortID(fp))
 	}
 	id := o.intern(name)
-	out := h.advance(lifecycle.Declare(0, o.id, id, fp))
+	in := lifecycle.Declare(0, o.id, id, fp)
+	in.Policy = &terms.Policy
+	out := h.advance(in)
 	h.bind(h.machine.Claimed(o.id, id), p)
 	if !slices.Contains(o.claims, id) {
 		o.claims = append(o.claims, id)
@@ -156,6 +199,9 @@ func (o *Owner) peerOf(id lifecycle.NameID) *peer {
 type RefusedError struct {
 	Reason lifecycle.Reason // why the ticket was refused
 	Cause  lifecycle.Reason // the peer's failure, when Reason is ReasonFailed
+	// RetryAfter is when a call may try again, counted from the refusal; 0 when only a
+	// reconnect, or nothing, helps (SPEC DI-12).
+	RetryAfter time.Duration
 }
 
 // Error implements error.

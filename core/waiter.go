@@ -2,6 +2,10 @@ package core
 
 import (
 	"context"
+	"errors"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/callerr"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
@@ -17,8 +21,10 @@ type waiter struct {
 	why       lifecycle.Reason
 	text      string
 	// status reads the claim's standing at the moment of a ReplySettled, into settled.
-	status  func() Status
-	settled Status
+	admitted lifecycle.Instant // when its use began
+	sent     bool              // a call was handed to the session
+	status   func() Status
+	settled  Status
 }
 
 // open feeds an input that opens a ticket of a claim. Called with mu held.
@@ -46,7 +52,7 @@ func (h *Host) answer(r *lifecycle.Reply) {
 		return
 	}
 	if r.Kind == lifecycle.ReplyReady {
-		w.inc = h.peers[r.Peer].inc
+		w.inc, w.admitted = h.peers[r.Peer].inc, h.last
 	} else {
 		h.end(w)
 		w.text = h.peerText(r)
@@ -76,6 +82,7 @@ func (h *Host) abandon(t lifecycle.Ticket, why lifecycle.Reason) {
 		return
 	}
 	h.end(w)
+	h.called(w, callerr.Transport)
 	w.why = why
 	w.text = h.reasonText(why, w.inc.peer)
 	close(w.abandoned)
@@ -111,8 +118,9 @@ func (h *Host) wait(ctx context.Context, w *waiter) lifecycle.Reply {
 	return <-w.reply
 }
 
-// finish ends an admitted ticket, unless the machine did so first.
-func (h *Host) finish(w *waiter, d lifecycle.DoneKind, text string) {
+// finish ends an admitted ticket, unless the machine did so first. err is what the session
+// answered with.
+func (h *Host) finish(w *waiter, d lifecycle.DoneKind, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.waiter(w.ticket) != w {
@@ -120,7 +128,25 @@ func (h *Host) finish(w *waiter, d lifecycle.DoneKind, text string) {
 	}
 	h.end(w)
 	if d == lifecycle.DoneTransport && w.inc.healthy() {
-		w.inc.peer.err = text
+		w.inc.peer.err = errText(err)
 	}
+	h.called(w, callerr.KindOf(err))
+	w.inc.answered(isInternal(err))
 	h.step(lifecycle.CallDone(w.ticket, d))
 }
+
+// called tells the observer of a call; a listing reads what is known and is none.
+func (h *Host) called(w *waiter, kind callerr.Kind) {
+	if w.sent {
+		h.cfg.Observer.Called(time.Duration(h.last-w.admitted), kind)
+	}
+}
+
+// isInternal recognises the answer of a bridge that has nobody behind it (SPEC CA-13).
+func isInternal(err error) bool {
+	e, ok := errors.AsType[*callerr.Error](err)
+	return ok && e.Kind == callerr.Rejected && e.Code == codeInternal
+}
+
+// codeInternal is JSON-RPC's "internal error".
+const codeInternal = -32603

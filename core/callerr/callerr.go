@@ -72,6 +72,8 @@ type Error struct {
 	// Definite is true when the request is known not to have taken effect: it was never
 	// written, or the peer itself refused it. False means the outcome is unknown (SPEC CA-7).
 	Definite bool
+	// Code is the code of a JSON-RPC error reply, 0 where there was none.
+	Code int
 	// Msg is the text behind the prefix. It never holds a secret.
 	Msg string
 	// Hint, if any, tells an operator what to do.

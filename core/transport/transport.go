@@ -84,6 +84,18 @@ type Session interface {
 	Err() error
 }
 
+// Reporter is what a Session implements besides, if it can tell.
+type Reporter interface {
+	// Heard is closed at the first valid message of the peer, which ends its start budget
+	// (SPEC DI-14).
+	Heard() <-chan struct{}
+	// Changed receives when the peer says that its tool list has changed (SPEC CA-10). Its
+	// capacity is 1: what comes before the last one was read says nothing more.
+	Changed() <-chan struct{}
+	// Clean says, once Done is closed, whether the peer ended by itself with status 0.
+	Clean() bool
+}
+
 // Text joins the text items of the result with newlines, which is what a model sees.
 func (r *Result) Text() string {
 	var body struct {
