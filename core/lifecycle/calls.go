@@ -11,9 +11,9 @@ func (m *Machine) admit(slot int32) {
 	m.outOfSpare(t.peer)
 	t.phase, t.gen = ticketAdmitted, p.gen
 	p.calls.push(m.inTicket, slot)
-	m.owners[t.owner].calls.push(m.inCalls, slot)
+	m.holdings[t.home].calls.push(m.inCalls, slot)
 	m.inFlight++
-	m.arm(timerCall, slot, m.after(either(p.policy.CallTimeout, m.cfg.CallTimeout)))
+	m.arm(timerCall, slot, m.after(m.callBudget(t.peer)))
 	m.reply(Reply{Kind: ReplyReady, Ticket: t.id, Peer: t.peer, Gen: p.gen, RetryAt: Never})
 }
 
@@ -74,13 +74,8 @@ func (m *Machine) settleIdle(id PeerID) {
 
 // cut ends an admitted call that the machine will not wait for any longer.
 func (m *Machine) cut(slot int32, why Reason) {
-	m.cutFrom(m.owners[m.tickets[slot].owner], slot, why)
-}
-
-// cutFrom is cut for an owner that may have died.
-func (m *Machine) cutFrom(o *holdings, slot int32, why Reason) {
 	t := &m.tickets[slot]
-	m.dropFrom(o, slot)
+	m.dropCall(slot)
 	m.effect(Effect{Kind: EffectAbandonCall, Peer: t.peer, Gen: t.gen, Ticket: t.id, Reason: why})
 }
 
@@ -90,12 +85,10 @@ func (m *Machine) cutCalls(id PeerID, why Reason) {
 	}
 }
 
-func (m *Machine) dropCall(slot int32) { m.dropFrom(m.owners[m.tickets[slot].owner], slot) }
-
-func (m *Machine) dropFrom(o *holdings, slot int32) {
+func (m *Machine) dropCall(slot int32) {
 	t := &m.tickets[slot]
 	m.disarm(&t.timer)
-	o.calls.remove(m.inCalls, slot)
+	m.holdings[t.home].calls.remove(m.inCalls, slot)
 	m.peers[t.peer].calls.remove(m.inTicket, slot)
 	if m.inFlight--; m.inFlight == 0 {
 		m.disarm(&m.drainTimer) // nobody is left to need the grace

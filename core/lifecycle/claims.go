@@ -5,18 +5,19 @@ func (m *Machine) ownerBorn(o OwnerID) {
 		panic(bug("OWNER", "owner %d born after owner %d", o, m.lastOwner))
 	}
 	m.lastOwner = o
-	m.owners[o] = &holdings{}
+	m.owners[o] = alloc(&m.holdings, &m.freeOwner)
 }
 
 // ownerDied takes all claims off their peers before it ends any ticket: the end of a call may
 // be a transition, of which the dead are not told (SPEC PC-8).
 func (m *Machine) ownerDied(o OwnerID) {
-	held := m.owners[o]
-	if held == nil {
+	home, alive := m.owners[o]
+	if !alive {
 		m.stats.Stale++
 		return
 	}
 	delete(m.owners, o)
+	held := &m.holdings[home]
 	for i := held.claims.head; i != 0; i = m.inOwner[i].next {
 		m.detach(i)
 	}
@@ -25,7 +26,7 @@ func (m *Machine) ownerDied(o OwnerID) {
 	}
 	for held.calls.head != 0 {
 		slot := held.calls.head
-		m.cutFrom(held, slot, ReasonDeadOwner)
+		m.cut(slot, ReasonDeadOwner)
 		m.settleIdle(m.tickets[slot].peer)
 	}
 	for held.claims.head != 0 {
@@ -35,6 +36,7 @@ func (m *Machine) ownerDied(o OwnerID) {
 		m.dropClaim(i)
 		m.releasePeer(p)
 	}
+	m.freeOwner = append(m.freeOwner, home)
 }
 
 // declare makes, keeps or moves a claim. A move acquires the new peer before it lets go of
@@ -45,21 +47,20 @@ func (m *Machine) declare(in *Input) {
 	}
 	key := claimKey{in.Owner, in.Name}
 	i, held := m.byKey[key]
+	wish := wishOf(in.Policy)
 	if held && m.peers[m.claims[i].peer].fp == in.FP {
-		m.setPolicy(i, in.Policy)
+		m.setPolicy(i, wish)
 		return // SPEC CL-6
 	}
 	q := m.peerOf(in.FP)
 	if !held {
 		i = m.newClaim(key)
-		m.join(i, q)
-		m.setPolicy(i, in.Policy)
+		m.join(i, q, wish)
 		return
 	}
 	old := m.claims[i].peer
 	m.leave(i)
-	m.join(i, q)
-	m.setPolicy(i, in.Policy)
+	m.join(i, q, wish)
 	m.moveWaiters(key, old, q)
 	m.releasePeer(old)
 }
@@ -77,37 +78,41 @@ func (m *Machine) release(in *Input) {
 	p := m.claims[i].peer
 	m.endWaits(p, key, ReasonReleased)
 	m.leave(i)
-	m.owners[key.owner].claims.remove(m.inOwner, i)
+	m.holdings[m.claims[i].home].claims.remove(m.inOwner, i)
 	m.dropClaim(i)
 	m.releasePeer(p)
 }
 
 // mayAct refuses requests of owners that are not alive and requests during a drain.
 func (m *Machine) mayAct(in *Input) bool {
-	switch {
-	case m.owners[in.Owner] == nil:
+	if _, alive := m.owners[in.Owner]; !alive {
 		m.refuse(in.Ticket, ReasonDeadOwner)
-	case m.draining:
-		m.refuse(in.Ticket, ReasonDraining)
-	default:
-		return true
+		return false
 	}
-	return false
+	if m.draining {
+		m.refuse(in.Ticket, ReasonDraining)
+	}
+	return !m.draining
 }
 
 func (m *Machine) newClaim(key claimKey) int32 {
 	i := alloc(&m.claims, &m.freeClaim, &m.inPeer, &m.inOwner)
-	m.claims[i] = claim{claimKey: key}
+	if int(i) >= len(m.wishes) {
+		m.wishes = append(m.wishes, Policy{})
+	}
+	m.claims[i] = claim{claimKey: key, home: m.owners[key.owner]}
 	m.byKey[key] = i
-	m.owners[key.owner].claims.push(m.inOwner, i)
+	m.holdings[m.claims[i].home].claims.push(m.inOwner, i)
 	return i
 }
 
 // join attaches a claim to a peer and tells its owner the peer's standing (SPEC CL-7).
-func (m *Machine) join(i int32, q PeerID) {
+func (m *Machine) join(i int32, q PeerID, wish Policy) {
 	m.claims[i].peer = q
 	p := &m.peers[q]
 	p.claims.push(m.inPeer, i)
+	m.wishes[i] = wish
+	m.joinPolicy(q, wish)
 	if p.state != Disconnected {
 		m.tell(i, true)
 	}
@@ -122,9 +127,9 @@ func (m *Machine) leave(i int32) {
 func (m *Machine) detach(i int32) {
 	c := &m.claims[i]
 	m.peers[c.peer].claims.remove(m.inPeer, i)
-	if c.policy != (Policy{}) {
-		c.policy = Policy{}
-		m.mergePolicies(c.peer)
+	m.wishes[i] = Policy{}
+	if m.peers[c.peer].tuned {
+		m.leavePolicy(c.peer)
 	}
 }
 
@@ -150,7 +155,11 @@ func (m *Machine) peerOf(fp Fingerprint) PeerID {
 	if id, ok := m.byFP[fp]; ok {
 		return id
 	}
-	i := alloc(&m.peers, &m.freePeer, &m.inExpiry, &m.inUnused, &m.inQueue)
+	i := alloc(&m.peers, &m.freePeer)
+	if int(i) >= len(m.policies) {
+		m.policies = append(m.policies, merged{})
+		m.seats = append(m.seats, make([]links, seatsPerPeer)...)
+	}
 	gen := m.peers[i].gen
 	m.peers[i] = peer{fp: fp, used: true, state: Disconnected, gen: gen, since: m.now}
 	m.byFP[fp] = PeerID(i)

@@ -2,12 +2,15 @@ package lifecycle
 
 // open begins a ticket: a dispatch, an ensure or a reconnect of one claim.
 func (m *Machine) open(in *Input) {
-	if !m.mayAct(in) {
-		return
-	}
 	i, held := m.byKey[claimKey{in.Owner, in.Name}]
-	if !held {
+	switch {
+	case !held && m.mayAct(in):
 		m.refuse(in.Ticket, ReasonNoClaim)
+		return
+	case !held:
+		return
+	case m.draining: // whoever holds a claim is alive
+		m.refuse(in.Ticket, ReasonDraining)
 		return
 	}
 	mode := modeSettle
@@ -16,9 +19,11 @@ func (m *Machine) open(in *Input) {
 	}
 	id := m.claims[i].peer
 	slot := m.newTicket(in.Ticket)
-	m.tickets[slot] = ticket{id: in.Ticket, owner: in.Owner, name: in.Name, peer: id, mode: mode}
+	m.tickets[slot] = ticket{id: in.Ticket, owner: in.Owner, name: in.Name, home: m.claims[i].home, peer: id, mode: mode}
 	if in.Kind == InReconnect && !m.crowded(id) { // what is refused changes nothing
+		m.wait(slot) // for the new incarnation, whatever becomes of its attempt
 		m.replace(id)
+		return
 	}
 	m.gate(slot)
 }
@@ -54,12 +59,17 @@ func (m *Machine) gate(slot int32) {
 		m.endTicket(slot)
 		m.refuse(t.id, ReasonOverloaded)
 	default:
-		t.phase = ticketWaiting
-		p.waiters.push(m.inTicket, slot)
+		m.wait(slot)
 		if p.state == Disconnected {
 			m.attempt(t.peer)
 		}
 	}
+}
+
+func (m *Machine) wait(slot int32) {
+	t := &m.tickets[slot]
+	t.phase = ticketWaiting
+	m.peers[t.peer].waiters.push(m.inTicket, slot)
 }
 
 // crowded says that nobody more may wait for a peer (SPEC DI-9).

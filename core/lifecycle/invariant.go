@@ -29,7 +29,7 @@ var Invariants = []Invariant{
 	{"QUEUE", "PR-6", "attempts queue only for want of room, and nothing of them runs"},
 	{"SPARE", "PR-6", "the incarnations that may be stopped to make room are those that nobody uses"},
 	{"TOOLS", "ST-6", "only Connected peers and those that failed after it show tools"},
-	{"LIVE-COUNT", "ST-3", "the count of live incarnations is that of the peers"},
+	{"LIVE-COUNT", "ST-3", "what runs, stops, queues and is in flight is counted right"},
 	{"TIME", "EV-2", "time does not run backwards"},
 	{"TIMER", "ST-4", "a deadline is armed once and belongs to something"},
 	{"TICKET", "DI-9", "a ticket is opened once"},
@@ -58,22 +58,67 @@ func bug(id, format string, args ...any) *Violation {
 
 // Audit checks the whole state and returns the first violation, or nil. It costs O(state).
 func (m *Machine) Audit() *Violation {
-	live := 0
 	for i := 1; i < len(m.peers); i++ {
-		if m.peers[i].used && m.peers[i].phase != Absent {
-			live++
-		}
 		if v := m.AuditPeer(PeerID(i)); v != nil {
 			return v
 		}
 	}
-	if live != m.live {
-		return bug("LIVE-COUNT", "%d incarnations run, %d are counted", live, m.live)
+	for _, audit := range []func() *Violation{m.auditLoad, m.auditQueue, m.auditClaims, m.auditExpiry} {
+		if v := audit(); v != nil {
+			return v
+		}
 	}
-	if v := m.auditClaims(); v != nil {
-		return v
+	return nil
+}
+
+// auditLoad counts what runs.
+func (m *Machine) auditLoad() *Violation {
+	var l Load
+	for i := 1; i < len(m.peers); i++ {
+		p := &m.peers[i]
+		l.InFlight += int(p.calls.n)
+		if p.queued {
+			l.Queued++
+		}
+		if p.phase != Absent {
+			l.Live++
+		}
+		switch {
+		case p.phase == Dialing:
+			l.Dialing++
+			if !p.spawned {
+				l.Spawning++
+			}
+		case p.phase == Stopping:
+			l.Stopping++
+			if p.stage == StageStuck {
+				l.Stuck++
+			}
+		}
 	}
-	return m.auditExpiry()
+	if l != m.Load() {
+		return bug("LIVE-COUNT", "%+v is what runs, %+v is counted", l, m.Load())
+	}
+	return nil
+}
+
+// auditQueue wants every queueing attempt to have a reason to wait, and every incarnation that
+// could make room to be protected.
+func (m *Machine) auditQueue() *Violation {
+	if m.queue.n == 0 {
+		return nil
+	}
+	if m.room() {
+		return bug("QUEUE", "%d attempts queue although there is room", m.queue.n)
+	}
+	if m.shortage() > 0 {
+		for i := m.unused.head; i != 0; i = m.seats[i].next {
+			if m.ripeAt(seated(i)) <= m.now {
+				return bug("SPARE", "peer %d is unused and %d attempts queue", seated(i), m.queue.n)
+			}
+		}
+	}
+	return nil
 }
 
 // AuditPeer checks one peer in time independent of the size of the state.
@@ -116,7 +161,7 @@ var peerRules = []struct {
 		return (p.class == classFailed) == (p.state == Failed && !p.again && !p.overdue)
 	}},
 	{"BOUNDED", func(p *peer) bool {
-		return p.timed || (p.timer != 0) == (p.phase == Dialing || p.phase == Stopping && p.stage != StageStuck || p.queued)
+		return (p.timer != 0) == (p.phase == Dialing || p.phase == Stopping && p.stage != StageStuck || p.queued)
 	}},
 	{"PENDING", func(p *peer) bool { return !p.again || p.phase == Stopping || p.queued }},
 	{"QUEUE", func(p *peer) bool { return !p.queued || p.again && p.phase == Absent }},
@@ -126,13 +171,18 @@ var peerRules = []struct {
 	{"TOOLS", func(p *peer) bool { return p.tools == 0 || p.state == Connected || p.state == Failed }},
 }
 
+func (m *Machine) isHome(home int32, o OwnerID) bool {
+	at, alive := m.owners[o]
+	return alive && at == home
+}
+
 func (m *Machine) auditClaims() *Violation {
 	linked := 0
 	for i := 1; i < len(m.peers); i++ {
 		for c := m.peers[i].claims.head; c != 0; c = m.inPeer[c].next {
 			linked++
 			cl := &m.claims[c]
-			if cl.peer != PeerID(i) || m.byKey[cl.claimKey] != c || m.owners[cl.owner] == nil {
+			if cl.peer != PeerID(i) || m.byKey[cl.claimKey] != c || !m.isHome(cl.home, cl.owner) {
 				return bug("CLAIM-LINK", "claim (%d, %d) hangs on peer %d but names peer %d",
 					cl.owner, cl.name, i, cl.peer)
 			}
@@ -147,12 +197,12 @@ func (m *Machine) auditClaims() *Violation {
 func (m *Machine) auditExpiry() *Violation {
 	for i := range m.expiry {
 		last := Instant(0)
-		for p := m.expiry[i].list.head; p != 0; p = m.inExpiry[p].next {
-			if m.peers[p].stamp < last {
-				return bug("EXPIRY-ORDER", "peer %d of class %d has stamp %d after %d",
-					p, i+1, m.peers[p].stamp, last)
+		for p := m.expiry[i].list.head; p != 0; p = m.seats[p].next {
+			stamp := m.peers[seated(p)].stamp
+			if stamp < last {
+				return bug("EXPIRY-ORDER", "peer %d of class %d has stamp %d after %d", seated(p), i+1, stamp, last)
 			}
-			last = m.peers[p].stamp
+			last = stamp
 		}
 	}
 	return nil

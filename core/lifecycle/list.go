@@ -1,5 +1,17 @@
 package lifecycle
 
+// A peer may sit in three lists at a time: an expiry class, the unused incarnations, and the
+// queue. Its seats are neighbours in one slab, since lists that are in the same order then
+// share their cache lines.
+const seatsPerPeer = 4
+
+func expirySeat(id PeerID) int32 { return int32(id) * seatsPerPeer }
+func spareSeat(id PeerID) int32  { return int32(id)*seatsPerPeer + 1 }
+func queueSeat(id PeerID) int32  { return int32(id)*seatsPerPeer + 2 }
+
+// seated returns whose seat it is.
+func seated(seat int32) PeerID { return PeerID(seat / seatsPerPeer) }
+
 // links threads a slab entry into one intrusive list. Slabs are indexed from 1, so that the
 // zero value means "in no list" and a zero list is empty.
 type links struct{ prev, next int32 }

@@ -8,16 +8,21 @@ type Machine struct {
 	now Instant
 
 	peers    []peer
+	policies []merged // of peers that are tuned
+	seats    []links  // of peers, see seatsPerPeer
 	freePeer []int32
 	byFP     map[Fingerprint]PeerID
 
 	claims    []claim
+	wishes    []Policy // of claims
 	freeClaim []int32
 	byKey     map[claimKey]int32
 	inPeer    []links // claims of a peer, in the order in which they joined
 	inOwner   []links // claims of an owner, in the order in which they were made
 
-	owners    map[OwnerID]*holdings
+	owners    map[OwnerID]int32 // the living
+	holdings  []holdings
+	freeOwner []int32
 	lastOwner OwnerID
 
 	tickets  []ticket
@@ -28,50 +33,52 @@ type Machine struct {
 	drainTimer armed
 	draining   bool
 
-	expiry   [2]expiryClass
-	inExpiry []links // peers in an expiry class
-	unused   list    // incarnations that nobody uses, the longest unused first
-	inUnused []links
-	queue    list // attempts that wait for room
-	inQueue  []links
+	expiry     [2]expiryClass
+	unused     list    // incarnations that nobody uses, the longest unused first
+	shelterEnd Instant // before which no search for one that may be stopped would find any
+	queue      list    // attempts that wait for room
 
 	seq      uint64
 	live     int // incarnations that have not exited
 	dialing  int // incarnations being dialed
 	spawning int // of them, those whose process does not exist yet
 	stopping int // incarnations on the stop ladder
+	stuck    int // of them, those that outlived it
 	inFlight int // calls of all peers
 	stats    Stats
 	out      Output
 }
 
-// peer is a slot: one fingerprint, its standing and its current incarnation.
+// peer is a slot: one fingerprint, its standing and its current incarnation. What a call reads
+// and writes comes first; what only some peers have is in policies.
 type peer struct {
-	fp          Fingerprint
-	used        bool
 	state       State
 	phase       Phase
 	stage       Stage
 	reason      Reason // of the last failure; outlives ageing (SPEC ST-8)
-	again       bool   // an attempt is pending: behind a stop in progress, or in the queue
-	queued      bool   // in the queue of attempts
-	heard       bool   // the incarnation being dialed has said something
-	spawned     bool   // its process exists
-	spare       bool   // in the list of unused incarnations
-	timed       bool   // its expiry is a timer, not a place in a class
-	byReconnect bool   // the pending or running attempt belongs to a reconnect
 	class       classID
+	used        bool
+	tuned       bool // its claims ask for a policy, see policies
+	spare       bool // in the list of unused incarnations
+	timed       bool // its expiry is a timer, not a place in a class
 	overdue     bool // aged while calls were in flight; ages when they end
+	again       bool // an attempt is pending: behind a stop in progress, or in the queue
+	queued      bool // in the queue of attempts
+	byReconnect bool // the pending or running attempt belongs to a reconnect
+	spawned     bool // the process being dialed exists
+	heard       bool // the incarnation being dialed has said something
+	budgeted    bool // it was dialed with a start budget
 	gen         Generation
 	tools       uint32
-	timer       armed
-	policy      Policy  // of all claims together
-	upSince     Instant // when the current incarnation connected
-	since       Instant // last transition
-	stamp       Instant // start of idleness, or time of failure
-	claims      list
-	waiters     list
+	timer       armed // of its attempt, its rung or its wait for room
+	expires     armed // of its expiry, if that is a timer
 	calls       list
+	waiters     list
+	claims      list
+	stamp       Instant // start of idleness, or time of failure
+	since       Instant // last transition
+	upSince     Instant // when the current incarnation connected
+	fp          Fingerprint
 }
 
 type claimKey struct {
@@ -81,8 +88,8 @@ type claimKey struct {
 
 type claim struct {
 	claimKey
-	peer   PeerID
-	policy Policy
+	peer PeerID
+	home int32 // its owner's holdings
 }
 
 // holdings is what a live owner has: claims, and calls in flight wherever they were admitted.
@@ -108,6 +115,7 @@ type ticket struct {
 	id    Ticket
 	owner OwnerID
 	name  NameID
+	home  int32 // its owner's holdings, while it is admitted
 	peer  PeerID
 	gen   Generation
 	phase ticketPhase
@@ -137,16 +145,17 @@ func New(cfg Config) *Machine {
 		cfg:      cfg.complete(),
 		byFP:     map[Fingerprint]PeerID{},
 		byKey:    map[claimKey]int32{},
-		owners:   map[OwnerID]*holdings{},
+		owners:   map[OwnerID]int32{},
+		holdings: make([]holdings, 1),
 		peers:    make([]peer, 1),
+		policies: make([]merged, 1),
+		seats:    make([]links, seatsPerPeer),
 		claims:   make([]claim, 1),
+		wishes:   make([]Policy, 1),
 		tickets:  make([]ticket, 1),
 		inPeer:   make([]links, 1),
 		inOwner:  make([]links, 1),
 		inTicket: make([]links, 1),
-		inExpiry: make([]links, 1),
-		inUnused: make([]links, 1),
-		inQueue:  make([]links, 1),
 		inCalls:  make([]links, 1),
 	}
 	m.setPeriods()
@@ -220,6 +229,9 @@ func (m *Machine) Deadline() Instant {
 	for i := range m.expiry {
 		at = min(at, m.nextTick(classID(i+1)))
 	}
+	if m.queue.n > 0 && m.shortage() > 0 {
+		at = min(at, m.shelterEnd) // until then all that could make room are protected
+	}
 	return at
 }
 
@@ -234,6 +246,8 @@ type Load struct {
 	Live     int // incarnations that have not exited
 	Dialing  int // of them, those being dialed
 	Stopping int // of them, those on the stop ladder
+	Stuck    int // of them, those that outlived it (SPEC ST-9)
+	Spawning int // of those being dialed, the ones whose process does not exist yet
 	Queued   int // attempts that wait for room
 	InFlight int // calls admitted and not ended
 }
@@ -241,14 +255,17 @@ type Load struct {
 // Load returns the gauges that go with Stats.
 func (m *Machine) Load() Load {
 	return Load{Live: m.live, Dialing: m.dialing, Stopping: m.stopping,
-		Queued: int(m.queue.n), InFlight: m.inFlight}
+		Stuck: m.stuck, Spawning: m.spawning, Queued: int(m.queue.n), InFlight: m.inFlight}
 }
 
 // Stats returns the counters.
 func (m *Machine) Stats() Stats { return m.stats }
 
-func (m *Machine) after(d time.Duration) Instant {
-	if at := m.now + Instant(d); at >= m.now {
+func (m *Machine) after(d time.Duration) Instant { return later(m.now, d) }
+
+// later adds without running over: what is too far away to be an Instant is just before Never.
+func later(from Instant, d time.Duration) Instant {
+	if at := from + Instant(d); at >= from && at < Never {
 		return at
 	}
 	return Never - 1

@@ -8,14 +8,15 @@ import (
 
 // Policy is what a declaration may set for its peer, outside the fingerprint (SPEC RE-10,
 // DI-14). A zero field leaves the matter to [Config]. Where live claims differ the longest time
-// wins, and one pinned claim pins the peer.
+// wins, the Config's among them if a claim leaves the matter to it, so that nobody's peer lives
+// shorter for having been joined; and one pinned claim pins the peer.
 type Policy struct {
-	IdleTimeout    time.Duration // replaces Config.IdleTimeout, for ageing too
-	MinUptime      time.Duration // not evicted before it has been Connected for so long
+	IdleTimeout    time.Duration // replaces Config.IdleTimeout, for ageing too unless FailedRetry rules
+	MinUptime      time.Duration // not stopped for want of use before it was Connected for so long
 	StartTimeout   time.Duration // replaces Config.StartTimeout
 	ConnectTimeout time.Duration // replaces Config.ConnectTimeout
 	CallTimeout    time.Duration // replaces Config.CallTimeout
-	Pinned         bool          // never evicted, neither by the reaper nor to make room
+	Pinned         bool          // while Connected never stopped, neither by the reaper nor to make room
 }
 
 // Validate reports every problem at once.
@@ -35,55 +36,175 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// longest merges what two claims ask for.
-func (p Policy) longest(q Policy) Policy {
-	return Policy{
-		IdleTimeout:    max(p.IdleTimeout, q.IdleTimeout),
-		MinUptime:      max(p.MinUptime, q.MinUptime),
-		StartTimeout:   max(p.StartTimeout, q.StartTimeout),
-		ConnectTimeout: max(p.ConnectTimeout, q.ConnectTimeout),
-		CallTimeout:    max(p.CallTimeout, q.CallTimeout),
-		Pinned:         p.Pinned || q.Pinned,
+// merged is what the claims of a peer ask for together: in each field the longest wish, and
+// whether some claim has none, so that the Config's value takes part.
+type merged struct {
+	Policy
+	openIdle, openStart, openConnect, openCall bool
+}
+
+func mergedOf(p Policy) merged {
+	return merged{Policy: p, openIdle: p.IdleTimeout == 0, openStart: p.StartTimeout == 0,
+		openConnect: p.ConnectTimeout == 0, openCall: p.CallTimeout == 0}
+}
+
+// with merges what one more claim asks for.
+func (x merged) with(p Policy) merged {
+	y := mergedOf(p)
+	y.IdleTimeout = max(y.IdleTimeout, x.IdleTimeout)
+	y.MinUptime = max(y.MinUptime, x.MinUptime)
+	y.StartTimeout = max(y.StartTimeout, x.StartTimeout)
+	y.ConnectTimeout = max(y.ConnectTimeout, x.ConnectTimeout)
+	y.CallTimeout = max(y.CallTimeout, x.CallTimeout)
+	y.Pinned = y.Pinned || x.Pinned
+	y.openIdle = y.openIdle || x.openIdle
+	y.openStart = y.openStart || x.openStart
+	y.openConnect = y.openConnect || x.openConnect
+	y.openCall = y.openCall || x.openCall
+	return y
+}
+
+// wishOf reads the policy of an input, which may be nil.
+func wishOf(p *Policy) Policy {
+	if p == nil {
+		return Policy{}
 	}
+	if err := p.Validate(); err != nil {
+		panic(bug("CONFIG", "%v", err))
+	}
+	return *p
 }
 
 // setPolicy changes what one claim asks for.
-func (m *Machine) setPolicy(i int32, p *Policy) {
-	var next Policy
-	if p != nil {
-		if err := p.Validate(); err != nil {
-			panic(bug("CONFIG", "%v", err))
-		}
-		next = *p
+func (m *Machine) setPolicy(i int32, wish Policy) {
+	if m.wishes[i] != wish {
+		m.wishes[i] = wish
+		m.mergePolicies(m.claims[i].peer)
 	}
-	if m.claims[i].policy == next {
-		return
-	}
-	m.claims[i].policy = next
-	m.mergePolicies(m.claims[i].peer)
 }
 
-// mergePolicies works a peer's policy out from its claims, and lets a running idle clock
-// follow it. It costs O(claims), and only claims that ask for something call it.
+// joinPolicy lets a claim that joined a peer take part.
+func (m *Machine) joinPolicy(id PeerID, wish Policy) {
+	p := &m.peers[id]
+	switch {
+	case wish == Policy{} && !p.tuned:
+	case p.claims.n == 1:
+		m.retune(id, mergedOf(wish))
+	case !p.tuned:
+		m.retune(id, mergedOf(Policy{}).with(wish))
+	default:
+		m.retune(id, m.policies[id].with(wish))
+	}
+}
+
+// mergePolicies works a peer's policy out again from its claims, after one of them changed its
+// mind or left. It stops as soon as nobody can ask for more, which for claims that agree is
+// at the first.
 func (m *Machine) mergePolicies(id PeerID) {
 	p := &m.peers[id]
-	var merged Policy
-	for i := p.claims.head; i != 0; i = m.inPeer[i].next {
-		merged = merged.longest(m.claims[i].policy)
-	}
-	if merged == p.policy {
+	if p.claims.n == 0 {
+		m.retune(id, merged{})
 		return
 	}
-	p.policy = merged
-	if c := p.class; c != noClass {
-		m.unclass(id)
-		m.intoClass(id, c, p.stamp)
+	i := p.claims.head
+	all := mergedOf(m.wishes[i])
+	for i = m.inPeer[i].next; i != 0; i = m.inPeer[i].next {
+		all = all.with(m.wishes[i])
+	}
+	m.retune(id, all)
+}
+
+// leavePolicy is mergePolicies after a claim left: what it did not ask for alone stays.
+func (m *Machine) leavePolicy(id PeerID) {
+	p := &m.peers[id]
+	if !p.tuned || p.claims.n == 0 {
+		m.retune(id, merged{})
+		return
+	}
+	before := m.policies[id]
+	i := p.claims.head
+	all := mergedOf(m.wishes[i])
+	for i = m.inPeer[i].next; i != 0 && all != before; i = m.inPeer[i].next {
+		all = all.with(m.wishes[i])
+	}
+	m.retune(id, all)
+}
+
+// retune gives a peer another policy. A running expiry follows it; budgets of what is under
+// way do not.
+func (m *Machine) retune(id PeerID, x merged) {
+	p := &m.peers[id]
+	tuned := x.Policy != Policy{}
+	if tuned == p.tuned && (!tuned || m.policies[id] == x) {
+		return
+	}
+	p.tuned, m.policies[id] = tuned, x
+	m.reclass(id)
+	if p.spare {
+		m.ripens(id)
 	}
 }
 
-func either(policy, config time.Duration) time.Duration {
-	if policy > 0 {
-		return policy
+// period returns T of a peer; 0 is never. A claim without a wish means the Config's T, and
+// nothing is longer than for ever.
+func (m *Machine) period(id PeerID) time.Duration {
+	x := &m.policies[id]
+	if !m.peers[id].tuned || x.IdleTimeout == 0 || x.openIdle && m.cfg.IdleTimeout == 0 {
+		return m.cfg.IdleTimeout
 	}
-	return config
+	return longest(x.IdleTimeout, x.openIdle, m.cfg.IdleTimeout)
+}
+
+// ageingPeriod is how long a Failed peer is left alone; 0 is for ever.
+func (m *Machine) ageingPeriod(id PeerID) time.Duration {
+	if m.cfg.FailedRetry > 0 {
+		return m.cfg.FailedRetry
+	}
+	return m.period(id)
+}
+
+func (m *Machine) startBudget(id PeerID) time.Duration {
+	if !m.peers[id].tuned {
+		return m.cfg.StartTimeout
+	}
+	return longest(m.policies[id].StartTimeout, m.policies[id].openStart, m.cfg.StartTimeout)
+}
+
+func (m *Machine) connectBudget(id PeerID) time.Duration {
+	if !m.peers[id].tuned {
+		return m.cfg.ConnectTimeout
+	}
+	return longest(m.policies[id].ConnectTimeout, m.policies[id].openConnect, m.cfg.ConnectTimeout)
+}
+
+func (m *Machine) callBudget(id PeerID) time.Duration {
+	if !m.peers[id].tuned {
+		return m.cfg.CallTimeout
+	}
+	return longest(m.policies[id].CallTimeout, m.policies[id].openCall, m.cfg.CallTimeout)
+}
+
+func longest(wish time.Duration, open bool, config time.Duration) time.Duration {
+	if open {
+		return max(wish, config)
+	}
+	return wish
+}
+
+// policyInForce is what listings show: the wishes that differ from what the Config would give.
+func (m *Machine) policyInForce(id PeerID) Policy {
+	if !m.peers[id].tuned {
+		return Policy{}
+	}
+	x := m.policies[id].Policy
+	unless := func(wish *time.Duration, inForce, config time.Duration) {
+		if inForce == config {
+			*wish = 0
+		}
+	}
+	unless(&x.IdleTimeout, m.period(id), m.cfg.IdleTimeout)
+	unless(&x.StartTimeout, m.startBudget(id), m.cfg.StartTimeout)
+	unless(&x.ConnectTimeout, m.connectBudget(id), m.cfg.ConnectTimeout)
+	unless(&x.CallTimeout, m.callBudget(id), m.cfg.CallTimeout)
+	return x
 }

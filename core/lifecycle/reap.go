@@ -37,32 +37,46 @@ func (m *Machine) setPeriod(c classID, period time.Duration) {
 func (m *Machine) intoClass(id PeerID, c classID, stamp Instant) {
 	p := &m.peers[id]
 	p.class, p.stamp = c, stamp
-	plain := p.policy.IdleTimeout == 0 && (c == classFailed || p.policy.MinUptime == 0 && !p.policy.Pinned)
-	if plain && stamp == m.now {
-		m.expiry[c-1].list.push(m.inExpiry, int32(id))
+	if !p.tuned && stamp == m.now {
+		m.expiry[c-1].list.push(m.seats, expirySeat(id))
 		return
 	}
 	p.timed = true
-	if at := m.expiresAt(p); at != Never {
+	if at := m.expiresAt(id); at != Never {
 		m.arm(timerExpiry, int32(id), max(at, m.now))
 	}
 }
 
-// expiresAt is the tick at which a peer's expiry comes, Never if it has none.
-func (m *Machine) expiresAt(p *peer) Instant {
-	x := m.expiry[p.class-1]
-	if p.policy.IdleTimeout > 0 && (p.class == classIdle || m.cfg.FailedRetry == 0) {
-		x = expiryClass{period: p.policy.IdleTimeout}
+// reclass starts a running expiry again from its own stamp, after its period changed.
+func (m *Machine) reclass(id PeerID) {
+	if c := m.peers[id].class; c != noClass {
+		m.unclass(id)
+		m.intoClass(id, c, m.peers[id].stamp)
 	}
-	at := x.tickAfter(p.stamp)
-	switch {
-	case p.class == classFailed || at == Never:
-		return at
-	case p.policy.Pinned:
+}
+
+// expiresAt is the tick at which a peer's expiry comes, Never if it has none.
+func (m *Machine) expiresAt(id PeerID) Instant {
+	p := &m.peers[id]
+	x := m.expiry[p.class-1]
+	if !p.tuned {
+		return x.tickAfter(p.stamp)
+	}
+	period := m.ageingPeriod(id)
+	if p.class == classIdle {
+		period = m.period(id)
+	}
+	if period != x.period {
+		x = expiryClass{period: period}
+	}
+	if p.class == classFailed {
+		return x.tickAfter(p.stamp)
+	}
+	if m.policies[id].Pinned || period == 0 {
 		return Never
 	}
-	up := p.upSince + Instant(p.policy.MinUptime)
-	return max(at, x.tickAfter(up-Instant(x.period)))
+	least := later(p.upSince, m.policies[id].MinUptime)
+	return x.tickFrom(max(later(p.stamp, period), least))
 }
 
 func (m *Machine) unclass(id PeerID) {
@@ -71,10 +85,10 @@ func (m *Machine) unclass(id PeerID) {
 		return
 	}
 	if p.timed {
-		m.disarm(&p.timer)
+		m.disarm(&p.expires)
 		p.timed = false
 	} else {
-		m.expiry[p.class-1].list.remove(m.inExpiry, int32(id))
+		m.expiry[p.class-1].list.remove(m.seats, expirySeat(id))
 	}
 	p.class = noClass
 }
@@ -84,11 +98,15 @@ func (x *expiryClass) tickAfter(stamp Instant) Instant {
 	if x.period == 0 {
 		return Never
 	}
-	due := stamp + Instant(x.period)
-	if due < stamp {
+	return x.tickFrom(later(stamp, x.period))
+}
+
+// tickFrom returns the first tick of a class at or after an instant, Never if that is beyond time.
+func (x *expiryClass) tickFrom(due Instant) Instant {
+	tick := max(Instant(x.period)/4, 1)
+	if due >= Never-tick {
 		return Never
 	}
-	tick := max(Instant(x.period)/4, 1)
 	k := (due - x.origin + tick - 1) / tick
 	return x.origin + k*tick
 }
@@ -99,7 +117,7 @@ func (m *Machine) nextTick(c classID) Instant {
 	if x.list.head == 0 {
 		return Never
 	}
-	return x.tickAfter(m.peers[x.list.head].stamp)
+	return x.tickAfter(m.peers[seated(x.list.head)].stamp)
 }
 
 // retryAt is when a Failed peer will have aged, Never if only a reconnect helps.
@@ -107,11 +125,11 @@ func (m *Machine) retryAt(id PeerID) Instant {
 	p := &m.peers[id]
 	switch {
 	case p.state == Failed && p.overdue:
-		return m.now + max(Instant(m.cfg.failedPeriod())/4, 1) // when the last call in flight ends
+		return m.now + max(Instant(m.ageingPeriod(id))/4, 1) // when the last call in flight ends
 	case p.class != classFailed:
 		return Never
 	}
-	return m.expiresAt(p)
+	return m.expiresAt(id)
 }
 
 func (m *Machine) timeReached() {
@@ -121,10 +139,10 @@ func (m *Machine) timeReached() {
 		m.fire(t)
 	}
 	for m.nextTick(classIdle) <= m.now {
-		m.evict(PeerID(m.expiry[classIdle-1].list.head))
+		m.evict(seated(m.expiry[classIdle-1].list.head))
 	}
 	for m.nextTick(classFailed) <= m.now {
-		m.expire(PeerID(m.expiry[classFailed-1].list.head))
+		m.expire(seated(m.expiry[classFailed-1].list.head))
 	}
 }
 
@@ -189,10 +207,8 @@ func (m *Machine) configure(c *Config) {
 	m.cfg = c.complete()
 	m.setPeriods()
 	for i := range m.peers {
-		if p := &m.peers[i]; p.timed {
-			c := p.class
-			m.unclass(PeerID(i))
-			m.intoClass(PeerID(i), c, p.stamp)
+		if m.peers[i].timed {
+			m.reclass(PeerID(i))
 		}
 	}
 }

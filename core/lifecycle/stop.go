@@ -36,6 +36,7 @@ func (m *Machine) rungOver(id PeerID) {
 		m.rung(id, StageKill, m.cfg.KillGrace)
 	case StageKill:
 		p.stage = StageStuck
+		m.stuck++
 		m.stats.Stuck++
 	case NoStage, StageStuck:
 		panic(bug("TIMER", "rung of peer %d ended at stage %s", id, p.stage))

@@ -43,8 +43,10 @@ func (m *Machine) posOf(t *timer) *armed {
 	switch t.kind {
 	case timerCall:
 		return &m.tickets[t.ref].timer
-	case timerConnect, timerStop, timerQueue, timerExpiry:
+	case timerConnect, timerStop, timerQueue:
 		return &m.peers[t.ref].timer
+	case timerExpiry:
+		return &m.peers[t.ref].expires
 	case timerDrain:
 		return &m.drainTimer
 	}

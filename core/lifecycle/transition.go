@@ -1,7 +1,5 @@
 package lifecycle
 
-import "time"
-
 // dial starts the next incarnation. Nothing may be running (SPEC ST-3).
 func (m *Machine) dial(id PeerID) {
 	p := &m.peers[id]
@@ -18,12 +16,11 @@ func (m *Machine) dial(id PeerID) {
 		m.becomeConnecting(id)
 	}
 	m.effect(Effect{Kind: EffectDial, Peer: id, Gen: p.gen, FP: p.fp})
-	budget := either(p.policy.StartTimeout, m.cfg.StartTimeout)
-	m.arm(timerConnect, int32(id), m.after(either(budget, m.connectBudget(p))))
-}
-
-func (m *Machine) connectBudget(p *peer) time.Duration {
-	return either(p.policy.ConnectTimeout, m.cfg.ConnectTimeout)
+	budget := m.startBudget(id)
+	if p.budgeted = budget > 0; !p.budgeted {
+		budget = m.connectBudget(id)
+	}
+	m.arm(timerConnect, int32(id), m.after(budget))
 }
 
 // spawnedNow frees the place of a process that was being created.
@@ -37,7 +34,7 @@ func (m *Machine) spawnedNow(id PeerID, g Generation) {
 	m.spawning--
 }
 
-// started ends the start budget, if there is one, and begins that of the handshake.
+// started ends the start budget, if it was dialed with one, and begins that of the handshake.
 func (m *Machine) started(id PeerID, g Generation) {
 	p := m.current(id, g)
 	if p == nil || p.phase != Dialing || p.heard {
@@ -45,9 +42,9 @@ func (m *Machine) started(id PeerID, g Generation) {
 		return
 	}
 	p.heard = true
-	if either(p.policy.StartTimeout, m.cfg.StartTimeout) > 0 {
+	if p.budgeted {
 		m.disarm(&p.timer)
-		m.arm(timerConnect, int32(id), m.after(m.connectBudget(p)))
+		m.arm(timerConnect, int32(id), m.after(m.connectBudget(id)))
 	}
 }
 
@@ -169,6 +166,9 @@ func (m *Machine) endPhase(id PeerID) {
 	case Stopping:
 		m.disarm(&p.timer)
 		m.stopping--
+		if p.stage == StageStuck {
+			m.stuck--
+		}
 	case Up, Broken:
 		m.outOfSpare(id)
 	case Absent:

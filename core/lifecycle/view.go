@@ -13,7 +13,7 @@ type View struct {
 	Waiters  int
 	InFlight int
 	Queued   bool    // an attempt waits for room (SPEC PR-6)
-	Policy   Policy  // of all claims together, zero where the Config rules (SPEC RE-10)
+	Policy   Policy  // in force; zero where the Config rules (SPEC RE-10)
 	Since    Instant // of the last transition
 	RetryAt  Instant // when a Failed peer ages, else Never
 }
@@ -36,7 +36,7 @@ func (m *Machine) View(id PeerID) View {
 	return View{
 		Peer: id, Gen: p.gen, State: p.state, Phase: p.phase, Stage: p.stage,
 		Reason: p.reason, Tools: p.tools, Claims: int(p.claims.n), Waiters: int(p.waiters.n),
-		InFlight: int(p.calls.n), Queued: p.queued, Policy: p.policy, Since: p.since, RetryAt: m.retryAt(id),
+		InFlight: int(p.calls.n), Queued: p.queued, Policy: m.policyInForce(id), Since: p.since, RetryAt: m.retryAt(id),
 	}
 }
 
