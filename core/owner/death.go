@@ -1,0 +1,71 @@
+package owner
+
+import "context"
+
+// die is where every manner of death ends. It may be called any number of times, from
+// anywhere: the first cause stands, and one caller runs the hooks.
+func (t *Token) die(cause error) {
+	t.quiet()
+	t.cancel(cause) // the instant of death, for everything below as well
+	t.seal()
+	t.bury()
+}
+
+// watch makes the end of the context a death.
+func (t *Token) watch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unwatch = context.AfterFunc(t.ctx, func() { t.die(context.Cause(t.ctx)) })
+}
+
+// quiet forgets the watches over this owner and all below it, whose hooks the caller is about
+// to run. Without it every watch would start a goroutine, those would race with the caller
+// for the hooks, and Close could come back before they have run.
+func (t *Token) quiet() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.unwatch != nil {
+		t.unwatch()
+	}
+	for h := t.hooks.first; h != nil; h = h.next {
+		if h.child != nil {
+			h.child.quiet()
+		}
+	}
+}
+
+// seal closes the gate.
+func (t *Token) seal() {
+	if t.word.Or(dead) == 0 {
+		t.wake()
+	}
+}
+
+// bury runs the hooks and takes the owner out of all that knew it, once.
+func (t *Token) bury() {
+	t.mu.Lock()
+	again := t.buried
+	t.buried = true
+	t.mu.Unlock()
+	if again {
+		return
+	}
+	t.cleanup.Stop()
+	t.parent.drop(&t.link)
+	t.runHooks()
+}
+
+// runHooks takes the hooks one by one. One that panics or exits its goroutine does not spare
+// the rest; its panic goes on when they are done.
+func (t *Token) runHooks() {
+	finished := false
+	defer func() {
+		if !finished {
+			t.runHooks()
+		}
+	}()
+	for h := t.nextHook(); h != nil; h = t.nextHook() {
+		h.run(t)
+	}
+	finished = true
+}
