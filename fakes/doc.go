@@ -17,6 +17,11 @@
 // Every operation of the seam passes one [Point]. At a point, in this order: the arrival is
 // counted, a held point waits for its release, the fault's delay passes, the fault happens.
 //
+// What a server says by itself is scripted at the Server: [Server.Speak] is a first message
+// before the handshake is answered, [Server.Changed] announces another tool list,
+// [Server.Quit] is an exit of its own accord with status 0. An answer to initialize counts
+// as a message too.
+//
 // Promised: everything may be called from any goroutine; time passes through Config.After
 // alone, and all waiting is on channels, so that a Dialer made inside a testing/synctest
 // bubble is virtual there; every goroutine of an incarnation ends when the incarnation ends,

@@ -125,6 +125,30 @@ func (s *Server) Die() {
 	}
 }
 
+// Quit makes every live incarnation exit by itself with status 0, as a server does that has
+// an idle time of its own.
+func (s *Server) Quit() {
+	for _, inc := range s.sessions() {
+		inc.quit()
+	}
+}
+
+// Changed makes every live incarnation say that its tool list has changed. What the list is
+// from then on is up to the script.
+func (s *Server) Changed() {
+	for _, inc := range s.sessions() {
+		inc.announce()
+	}
+}
+
+// Speak makes every live incarnation send a message that means nothing, which ends the time
+// that its start may take.
+func (s *Server) Speak() {
+	for _, inc := range s.sessions() {
+		inc.speak()
+	}
+}
+
 // Break loses the session of every live incarnation and leaves the processes running.
 func (s *Server) Break() {
 	for _, inc := range s.sessions() {

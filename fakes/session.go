@@ -12,6 +12,8 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/transport"
 )
 
+var _ transport.Reporter = (*session)(nil)
+
 // session is one incarnation of a server.
 type session struct {
 	srv        *Server
@@ -21,8 +23,12 @@ type session struct {
 	lost       chan struct{} // no answer can come any more: calls in flight end
 	gone       chan struct{} // crashed: a hold at Exit lets go
 	done       chan struct{} // nothing is left
+	heard      chan struct{} // it has said something
+	changed    chan struct{} // capacity 1: the tool list has changed
+	hear       sync.Once
 
 	mu     sync.Mutex
+	clean  bool // it ended by itself with status 0
 	err    error
 	stage  transport.Stage
 	isLost bool // lost is closed
@@ -72,6 +78,7 @@ func (s *Server) born(cfg transport.Config) (*session, error) {
 	inc := &session{
 		srv: s, number: s.counts.Spawns, credential: s.d.credential(cfg),
 		down: make(chan struct{}), lost: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}),
+		heard: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
 	s.live = append(s.live, inc)
 	s.counts.MaxLive = max(s.counts.MaxLive, len(s.live))
@@ -85,6 +92,7 @@ func (c *session) Initialize(ctx context.Context) ([]transport.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.speak()
 	if last {
 		return c.tools(), nil
 	}
@@ -163,6 +171,42 @@ func (c *session) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
+}
+
+// Heard implements transport.Reporter.
+func (c *session) Heard() <-chan struct{} { return c.heard }
+
+// Changed implements transport.Reporter.
+func (c *session) Changed() <-chan struct{} { return c.changed }
+
+// Clean implements transport.Reporter.
+func (c *session) Clean() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clean
+}
+
+// speak is the first message of the server, whatever it says.
+func (c *session) speak() { c.hear.Do(func() { close(c.heard) }) }
+
+// announce says that the tool list has changed. What nobody has read yet covers it.
+func (c *session) announce() {
+	c.speak()
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// quit is an exit of the server's own accord, with status 0. Once it has been told to stop,
+// its exit is not its own any more.
+func (c *session) quit() {
+	c.mu.Lock()
+	if !c.ending {
+		c.clean = c.stage == 0
+	}
+	c.mu.Unlock()
+	c.crash("exit status 0")
 }
 
 func (c *session) isDown() bool {
