@@ -61,8 +61,9 @@ func (m *Machine) declare(in *Input) {
 	old := m.claims[i].peer
 	m.leave(i)
 	m.join(i, q, wish)
-	m.moveWaiters(key, old, q)
-	m.releasePeer(old)
+	moved := m.takeWaiters(key, old)
+	m.releasePeer(old) // first, for it may give the place back that the new peer needs
+	m.regate(moved, q)
 }
 
 func (m *Machine) release(in *Input) {

@@ -145,16 +145,27 @@ func (m *Machine) serveWaiters(id PeerID) {
 	}
 }
 
-// moveWaiters lets the tickets of a claim that moved wait for its new peer instead.
-func (m *Machine) moveWaiters(key claimKey, from, to PeerID) {
+// takeWaiters takes the tickets of a claim that moves from its old peer.
+func (m *Machine) takeWaiters(key claimKey, from PeerID) (taken list) {
 	for slot := m.peers[from].waiters.head; slot != 0; {
 		next := m.inTicket[slot].next
 		if t := &m.tickets[slot]; t.owner == key.owner && t.name == key.name {
 			m.peers[from].waiters.remove(m.inTicket, slot)
-			t.phase, t.peer = ticketFree, to
-			m.gate(slot)
+			t.phase = ticketFree
+			taken.push(m.inTicket, slot)
 		}
 		slot = next
+	}
+	return taken
+}
+
+// regate lets tickets wait for another peer.
+func (m *Machine) regate(taken list, to PeerID) {
+	for taken.head != 0 {
+		slot := taken.head
+		taken.remove(m.inTicket, slot)
+		m.tickets[slot].peer = to
+		m.gate(slot)
 	}
 }
 

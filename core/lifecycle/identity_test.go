@@ -62,7 +62,7 @@ func TestMoveWhileConnecting(t *testing.T) {
 	l := newLab(t, labConfig())
 	l.do(l.declare(alice, git, fpA), l.dispatch("a", alice))
 	l.want(l.declare(alice, git, fpB),
-		"dial p2.1; abandon-dial p1.1; stop p1.1 close; alice/1: disconnected; alice/1: connecting")
+		"abandon-dial p1.1; stop p1.1 close; dial p2.1; alice/1: disconnected; alice/1: connecting")
 	l.want(InputConnected(1, 1, 3), "")
 	l.want(Exited(1, 1), "forget p1.1")
 	l.want(InputConnected(2, 1, 4), "alice/1: connected 4 tools; a ready on p2.1")

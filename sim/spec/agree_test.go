@@ -51,8 +51,26 @@ func drawConfig(t *rapid.T) lc.Config {
 	c.CallTimeout = rapid.SampledFrom([]time.Duration{70, 10}).Draw(t, "call")
 	c.CloseGrace = rapid.SampledFrom([]time.Duration{3, 0}).Draw(t, "close")
 	c.MaxWaiters = rapid.SampledFrom([]int{3, 1}).Draw(t, "waiters")
+	c.StartTimeout = rapid.SampledFrom([]time.Duration{0, 0, 6, 20}).Draw(t, "start")
+	return drawCaps(t, c)
+}
+
+// drawCaps draws bounds that bite with three peers; half of the time there are none.
+func drawCaps(t *rapid.T, c lc.Config) lc.Config {
+	if rapid.Bool().Draw(t, "unbounded") {
+		return c
+	}
+	c.MaxLive = rapid.SampledFrom([]int{1, 2, 0}).Draw(t, "live")
+	c.MaxDialing = rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "dialing")
+	c.MaxSpawning = rapid.SampledFrom([]int{0, 1}).Draw(t, "spawning")
+	c.MaxQueued = rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "queued")
+	c.QueueTimeout = rapid.SampledFrom([]time.Duration{0, 9, 25}).Draw(t, "queue")
 	return c
 }
+
+// policies are wishes that are shorter, longer and other than the configuration's.
+var policies = []*lc.Policy{nil, nil, {}, {IdleTimeout: 10}, {IdleTimeout: 64}, {MinUptime: 50}, {MinUptime: 12, CallTimeout: 33},
+	{Pinned: true}, {StartTimeout: 8}, {ConnectTimeout: 5, StartTimeout: 11}, {ConnectTimeout: 30}, {IdleTimeout: 5, MinUptime: 21, CallTimeout: 90}}
 
 // driver draws legal inputs for a pair.
 type driver struct {
@@ -89,7 +107,17 @@ func (d *driver) bear() {
 
 func (d *driver) declare(t *rapid.T) {
 	fp := lc.Fingerprint{byte(rapid.IntRange(0, maxPeers-1).Draw(t, "fp"))}
-	d.feed(lc.Declare(d.newTicket(), d.owner(t), d.name(t), fp))
+	in := lc.Declare(d.newTicket(), d.owner(t), d.name(t), fp)
+	in.Policy = rapid.SampledFrom(policies).Draw(t, "policy")
+	d.feed(in)
+}
+
+// moveAndDie moves a claim that may have calls in flight, and then its owner dies.
+func (d *driver) moveAndDie(t *rapid.T) {
+	o, n := d.owner(t), d.name(t)
+	d.feed(lc.Dispatch(d.newTicket(), o, n))
+	d.feed(lc.Declare(0, o, n, lc.Fingerprint{byte(rapid.IntRange(0, maxPeers-1).Draw(t, "fp"))}))
+	d.feed(lc.OwnerDied(o))
 }
 
 func (d *driver) release(t *rapid.T)   { d.feed(lc.Release(d.newTicket(), d.owner(t), d.name(t))) }
@@ -163,16 +191,40 @@ func (d *driver) broken(t *rapid.T) {
 	}
 }
 
+func (d *driver) started(t *rapid.T) {
+	if p, g, ok := d.run(t, lc.Dialing); ok {
+		d.feed(lc.Started(p, g))
+	}
+}
+
+func (d *driver) spawned(t *rapid.T) {
+	if p, g, ok := d.run(t, lc.Dialing); ok {
+		d.feed(lc.Spawned(p, g))
+	}
+}
+
+func (d *driver) relisted(t *rapid.T) {
+	if p, g, ok := d.run(t, lc.Up, lc.Broken); ok {
+		d.feed(lc.Relisted(p, g, uint32(rapid.IntRange(0, 3).Draw(t, "tools"))))
+	}
+}
+
 func (d *driver) exited(t *rapid.T) {
 	if p, g, ok := d.run(t, lc.Stopping); ok {
-		d.feed(lc.Exited(p, g))
+		d.feed(d.exit(t, p, g))
 	}
+}
+
+func (d *driver) exit(t *rapid.T, p lc.PeerID, g lc.Generation) lc.Input {
+	in := lc.Exited(p, g)
+	in.Clean = rapid.Bool().Draw(t, "clean")
+	return in
 }
 
 // diedByItself ends an incarnation that nobody asked to stop.
 func (d *driver) diedByItself(t *rapid.T) {
 	if p, g, ok := d.run(t, lc.Dialing, lc.Up, lc.Broken); ok {
-		d.feed(lc.Exited(p, g))
+		d.feed(d.exit(t, p, g))
 	}
 }
 
@@ -215,7 +267,8 @@ func (d *driver) actions(drains bool) map[string]func(*rapid.T) {
 		"done": d.done, "done again": d.done, "connected": d.connected, "connected again": d.connected,
 		"connect failed": d.connectFailed, "broken": d.broken, "exited": d.exited, "exited again": d.exited, "died by itself": d.diedByItself,
 		"wake": d.wake, "wake again": d.wake, "oversleep": d.oversleep, "pass": d.pass, "lag": d.lag,
-		"born": func(*rapid.T) { d.bear() }, "died": d.die,
+		"born": func(*rapid.T) { d.bear() }, "died": d.die, "moved and died": d.moveAndDie,
+		"started": d.started, "spawned": d.spawned, "spawned again": d.spawned, "relisted": d.relisted,
 	}
 	if drains {
 		a["drain"] = func(*rapid.T) { d.feed(lc.Drain()) }
@@ -236,7 +289,9 @@ func (d *driver) prepare() {
 	for n := lc.NameID(1); n <= 2; n++ {
 		d.feed(lc.Dispatch(d.newTicket(), 2, n))
 		d.feed(lc.Dispatch(d.newTicket(), 2, n))
-		d.feed(lc.InputConnected(lc.PeerID(n), 1, 2))
+		if d.machine.View(lc.PeerID(n)).Phase == lc.Dialing {
+			d.feed(lc.InputConnected(lc.PeerID(n), 1, 2))
+		}
 	}
 }
 

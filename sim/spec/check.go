@@ -24,6 +24,12 @@ func (m *Model) Follow(now Time, in Input, seen Seen) error {
 	if err := m.followChoices(in.Kind, seen); err != nil {
 		return err
 	}
+	if err := m.followReclaims(seen); err != nil {
+		return err
+	}
+	if err := m.checkTurns(seen.Effects); err != nil {
+		return err
+	}
 	if in.Kind == TimeReached {
 		if err := m.Overdue(); err != nil {
 			return err
@@ -48,7 +54,7 @@ func (m *Model) followChoices(kind Kind, seen Seen) error {
 		}
 		var err error
 		switch {
-		case p.status == Connected && kind == TimeReached:
+		case p.status == Connected && kind == TimeReached && !m.mayReclaim(p):
 			err = m.evict(p, p.fp)
 		case p.status == Failed && (kind == TimeReached || p.lapsed && len(m.calls(p)) == 0):
 			err = m.age(p, p.fp)
@@ -61,6 +67,12 @@ func (m *Model) followChoices(kind Kind, seen Seen) error {
 		}
 	}
 	return nil
+}
+
+// mayReclaim says that an incarnation which has not expired may be in the way of another.
+func (m *Model) mayReclaim(p *peer) bool {
+	from, _ := m.idleWindow(p)
+	return from > m.now && m.shortage() > 0
 }
 
 // stops counts the rungs performed on a peer.

@@ -4,7 +4,7 @@ package spec
 // (SPEC CL-1), except that tickets which were waiting for the old peer go along and wait for
 // the new one. A reconnect among them has nothing to replace there: it is content with what
 // the new peer is, or becomes.
-func (m *Model) declare(id uint64, c claim, fp string) {
+func (m *Model) declare(id uint64, c claim, fp string, wish Policy) {
 	if !m.alive[c.owner] {
 		m.refuse("PC-7", id, ReasonDeadOwner)
 		return
@@ -14,6 +14,7 @@ func (m *Model) declare(id uint64, c claim, fp string) {
 		return
 	}
 	old := m.behind(c)
+	m.wishes[c] = wish
 	if old != nil && old.fp == fp {
 		return // SPEC CL-6
 	}
@@ -75,15 +76,16 @@ func (m *Model) release(id uint64, c claim) {
 		m.refuse("DI-9", t.id, ReasonReleased)
 	}
 	m.drop(p, c)
+	delete(m.wishes, c)
 	if p.status != Disconnected {
 		m.tellGone(p, c)
 	}
 	m.afterDrop(p)
 }
 
-// ownerDied takes away everything that the owner holds and tells it nothing (SPEC PC-8). Calls
-// under the claims that it held are cut; those of a claim that it had given up are left to
-// finish, like anybody's.
+// ownerDied takes away everything that the owner holds and tells it nothing (SPEC PC-8). Its
+// calls are cut, those too of a claim that it had given up or moved: nobody is there to be
+// answered.
 func (m *Model) ownerDied(owner string) {
 	if !m.alive[owner] {
 		m.stale()
@@ -92,7 +94,7 @@ func (m *Model) ownerDied(owner string) {
 	m.alive[owner] = false
 	var ended []*ticket
 	for _, t := range m.tickets {
-		if t.by.owner == owner && t.peer == m.behind(t.by) {
+		if t.by.owner == owner {
 			ended = append(ended, t)
 		}
 	}
@@ -100,6 +102,7 @@ func (m *Model) ownerDied(owner string) {
 		for _, c := range p.claims {
 			if c.owner == owner {
 				m.drop(p, c)
+				delete(m.wishes, c)
 			}
 		}
 	}
@@ -146,6 +149,7 @@ func (m *Model) afterDrop(p *peer) {
 
 // end brings a peer to Disconnected and stops what runs.
 func (m *Model) end(p *peer) {
+	m.leaveQueue(p)
 	p.pending = false
 	p.fresh = false
 	p.lapsed = false

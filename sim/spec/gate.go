@@ -15,10 +15,11 @@ func (m *Model) request(t *ticket, afresh bool) {
 		m.refuse("RC-4", t.id, ReasonNoClaim)
 		return
 	}
-	if afresh && len(m.waiting(p)) < m.cfg.MaxWaiters {
+	if t.peer = p; afresh && m.wait(p, t) {
 		m.reconnect(p)
+	} else if !afresh {
+		m.gate(p, t)
 	}
-	m.gate(p, t)
 }
 
 // gate answers a ticket, or lets it wait for an attempt.
@@ -69,23 +70,28 @@ func (m *Model) wait(p *peer, t *ticket) bool {
 
 // attempt begins one unless one is under way; behind a stop it has to wait (SPEC ST-1, RE-8).
 func (m *Model) attempt(p *peer) {
-	switch p.phase {
-	case Absent:
-		m.dial(p)
-	case Stopping:
+	switch {
+	case p.phase == Stopping:
 		p.pending = true
+	case p.phase == Absent && !m.queued(p):
+		m.begin(p)
 	}
 }
 
-func (m *Model) dial(p *peer) {
+func (m *Model) dial(p *peer, clause string) {
 	p.pending = false
 	p.phase = Dialing
 	p.tools = 0
 	p.reason = NoReason
 	p.lapsed = false
-	p.due = m.now + m.cfg.ConnectTimeout
+	p.spawned, p.heard = false, false
+	p.due = m.now + m.startTimeout(p)
+	p.budgeted = m.startTimeout(p) > 0
+	if !p.budgeted {
+		p.due = m.now + m.connectTimeout(p)
+	}
 	p.run = 0 // until the subject says which
-	m.effect(Effect{Clause: "DI-1", Kind: Dial, Peer: p.fp})
+	m.effect(Effect{Clause: clause, Kind: Dial, Peer: p.fp})
 	if p.status != Connecting {
 		m.become(p, Connecting)
 	}
@@ -101,11 +107,14 @@ func (m *Model) answer(p *peer, t *ticket) {
 		m.reply(Reply{Clause: "RC-2", Ticket: t.id, Kind: Settled, Status: Failed, Reason: p.reason, Tools: p.tools})
 	case p.status == Connected:
 		t.admitted = true
-		t.due = m.now + m.cfg.CallTimeout
+		t.due = m.now + m.callTimeout(p)
 		m.tickets = append(m.tickets, t)
 		m.reply(Reply{Clause: "DI-1", Ticket: t.id, Kind: Ready, Run: p.run})
 	default:
 		from, to := m.failedWindow(p)
+		if p.lapsed { // it ages when the last call in flight ends, and nobody knows when that is
+			from, to = min(from, m.now), max(to, m.now+max(m.failedPeriod(p)/4, 1))
+		}
 		m.reply(Reply{Clause: "DI-12", Ticket: t.id, Kind: Refused, Reason: ReasonFailed,
 			Cause: p.reason, RetryAt: from, retryTo: to})
 	}
@@ -181,6 +190,7 @@ func (m *Model) callEnded(p *peer) {
 		return
 	}
 	p.idleSince = m.now
+	p.unused = m.step
 	if m.draining && p.phase != Stopping {
 		m.end(p) // SPEC SH-1
 	}

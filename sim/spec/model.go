@@ -1,23 +1,23 @@
 package spec
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // Model is the state that SPEC.md prescribes, followed input by input. Create it with New.
 type Model struct {
-	cfg          Config
-	now          Time
-	configuredAt Time
-	alive        map[string]bool
-	peers        []*peer // in order of declaration; those forgotten are taken out
-	tickets      []*ticket
-	draining     bool
-	drainDue     Time
-	seq          uint64
-	runs         map[Run]bool // every number that was ever dialed
-	exp          *Expectation // of the input being applied
+	cfg      Config
+	now      Time
+	step     int // inputs so far
+	alive    map[string]bool
+	wishes   map[claim]Policy
+	peers    []*peer // in order of declaration; those forgotten are taken out
+	queue    []*peer // whose attempts wait for room, in the order in which they came
+	counts   Load    // only what happened ever
+	tickets  []*ticket
+	draining bool
+	drainDue Time
+	seq      uint64
+	runs     map[Run]bool // every number that was ever dialed
+	exp      *Expectation // of the input being applied
 }
 
 type claim struct{ owner, name string }
@@ -29,10 +29,14 @@ type peer struct {
 	phase   Phase
 	stage   Stage
 	run     Run
-	due     Time // of the attempt or of the rung; Never if unbounded
+	due     Time // of the attempt, of the rung or of the wait for room; Never if unbounded
 	reason  Reason
 	tools   int
-	pending bool // an attempt begins when the stop has ended
+	pending bool // an attempt begins when the stop has ended, or when there is room
+
+	spawned  bool // the process being dialed exists
+	heard    bool // and has said something
+	budgeted bool // and had a start budget
 
 	// fresh says that a reconnect asked for the attempt, so that another one joins it.
 	fresh bool
@@ -40,8 +44,12 @@ type peer struct {
 	// lapsed says that the time to age came while calls were in flight.
 	lapsed bool
 
-	since     Time // of Failed
-	idleSince Time // of the last use of a Connected peer, or of its connect
+	since       Time // of Failed
+	idleSince   Time // of the last use of a Connected peer, or of its connect
+	unused      int  // the step of it
+	connectedAt Time
+	terms       terms
+	termsSince  Time
 }
 
 // ticket is one that was not answered, or was admitted and has not ended.
@@ -56,7 +64,7 @@ type ticket struct {
 
 // New returns a model in which nothing has happened.
 func New(cfg Config) *Model {
-	return &Model{cfg: cfg, alive: map[string]bool{}, runs: map[Run]bool{}}
+	return &Model{cfg: cfg, alive: map[string]bool{}, wishes: map[claim]Policy{}, runs: map[Run]bool{}}
 }
 
 // Apply takes one input and returns what must be done upon it. An error means that the input
@@ -66,8 +74,11 @@ func (m *Model) Apply(now Time, in Input) (*Expectation, error) {
 		return nil, broken("EV-2", "time runs backwards from %v to %v", m.now, now)
 	}
 	m.now = now
+	m.step++
 	m.exp = &Expectation{At: now}
 	err := m.apply(in)
+	m.serveQueue()
+	m.noticeTerms()
 	return m.exp, err
 }
 
@@ -79,7 +90,7 @@ func (m *Model) apply(in Input) error {
 	case OwnerDied:
 		m.ownerDied(in.Owner)
 	case Declare:
-		m.declare(in.Ticket, by, in.Peer)
+		m.declare(in.Ticket, by, in.Peer, in.Policy)
 	case Release:
 		m.release(in.Ticket, by)
 	case Dispatch, Ensure, Reconnect:
@@ -88,19 +99,20 @@ func (m *Model) apply(in Input) error {
 		m.cancel(in.Ticket)
 	case CallDone:
 		return m.callDone(in.Ticket, in.Transport)
-	case Initialised, ConnectFailed, SessionBroken, Exited:
+	case Initialised, ConnectFailed, SessionBroken, Exited, Spawned, Started, Relisted:
 		return m.completion(in)
 	case TimeReached:
 		m.fireDue()
 	case Configure:
 		m.cfg = in.Config
-		m.configuredAt = m.now
 	case Drain:
 		m.drain()
 	case Evict:
 		return m.evict(m.find(in.Peer), in.Peer)
 	case Age:
 		return m.age(m.find(in.Peer), in.Peer)
+	case Reclaim:
+		return m.reclaim(m.find(in.Peer), in.Peer)
 	default:
 		return fmt.Errorf("input of unknown kind %q", in.Kind)
 	}
@@ -213,14 +225,6 @@ func (m *Model) refuse(clause string, id uint64, why Reason) {
 }
 
 func (m *Model) stale() { m.exp.Stale = true }
-
-// failedPeriod is how long a Failed peer is left alone; 0 is for ever (SPEC ST-4).
-func (m *Model) failedPeriod() time.Duration {
-	if m.cfg.FailedRetry > 0 {
-		return m.cfg.FailedRetry
-	}
-	return m.cfg.IdleTimeout
-}
 
 func broken(clause, format string, args ...any) *Violation {
 	return &Violation{Clause: clause, Detail: fmt.Sprintf(format, args...)}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	lc "github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/sim/spec"
@@ -100,8 +101,8 @@ func (p *pair) compare() error {
 	if err := p.model.CheckWake(specTime(p.machine.Deadline())); err != nil {
 		return err
 	}
-	if got, want := p.machine.Live(), p.model.Live(); got != want {
-		return fmt.Errorf("ST-3: %d incarnations are live, should be %d", got, want)
+	if err := p.model.CheckLoad(loadOf(p.machine)); err != nil {
+		return err
 	}
 	used := 0
 	for id := lc.PeerID(1); int(id) < p.machine.Slots(); id++ {
@@ -135,7 +136,7 @@ func (p *pair) compareClaims() error {
 func standing(v lc.View) spec.Standing {
 	s := spec.Standing{Status: spec.Status(v.State.String()), Phase: spec.Phase(v.Phase.String()),
 		Stage: spec.Stage(v.Stage.String()), Reason: spec.Reason(v.Reason.String()), Tools: int(v.Tools),
-		Claims: v.Claims, Waiters: v.Waiters, InFlight: v.InFlight}
+		Claims: v.Claims, Waiters: v.Waiters, InFlight: v.InFlight, Queued: v.Queued, Policy: spec.Policy(v.Policy)}
 	if v.Phase != lc.Absent {
 		s.Run = runOf(v.Peer, v.Gen)
 	}
@@ -148,12 +149,16 @@ var kinds = map[lc.InputKind]spec.Kind{
 	lc.InReconnect: spec.Reconnect, lc.InCancel: spec.Cancel, lc.InCallDone: spec.CallDone,
 	lc.InConnected: spec.Initialised, lc.InConnectFailed: spec.ConnectFailed,
 	lc.InBroken: spec.SessionBroken, lc.InExited: spec.Exited, lc.InTimeReached: spec.TimeReached,
-	lc.InConfigure: spec.Configure, lc.InDrain: spec.Drain,
+	lc.InConfigure: spec.Configure, lc.InDrain: spec.Drain, lc.InStarted: spec.Started,
+	lc.InRelisted: spec.Relisted, lc.InSpawned: spec.Spawned,
 }
 
 func (p *pair) specInput(in lc.Input) spec.Input {
 	s := spec.Input{Kind: kinds[in.Kind], Ticket: uint64(in.Ticket), Owner: word(in.Owner), Name: word(in.Name),
-		Peer: fpWord(in.FP), Run: runOf(in.Peer, in.Gen), Tools: int(in.Tools), Transport: in.Done == lc.DoneTransport}
+		Peer: fpWord(in.FP), Run: runOf(in.Peer, in.Gen), Tools: int(in.Tools), Transport: in.Done == lc.DoneTransport, Clean: in.Clean}
+	if in.Policy != nil {
+		s.Policy = spec.Policy(*in.Policy)
+	}
 	if in.Config != nil {
 		s.Config = specConfig(*in.Config)
 	}
@@ -185,9 +190,24 @@ func (p *pair) seen(out lc.Output) spec.Seen {
 }
 
 func specConfig(c lc.Config) spec.Config {
-	return spec.Config{IdleTimeout: c.IdleTimeout, FailedRetry: c.FailedRetry, ConnectTimeout: c.ConnectTimeout,
-		CallTimeout: c.CallTimeout, CloseGrace: c.CloseGrace, TerminateGrace: c.TerminateGrace,
-		KillGrace: c.KillGrace, DrainGrace: c.DrainGrace, MaxWaiters: c.MaxWaiters}
+	s := spec.Config{IdleTimeout: c.IdleTimeout, FailedRetry: c.FailedRetry, StartTimeout: c.StartTimeout,
+		ConnectTimeout: c.ConnectTimeout, CallTimeout: c.CallTimeout, CloseGrace: c.CloseGrace,
+		TerminateGrace: c.TerminateGrace, KillGrace: c.KillGrace, DrainGrace: c.DrainGrace,
+		MaxWaiters: c.MaxWaiters, MaxLive: c.MaxLive, MaxDialing: c.MaxDialing,
+		MaxSpawning: c.MaxSpawning, MaxQueued: c.MaxQueued, QueueTimeout: c.QueueTimeout}
+	if s.MaxQueued == 0 {
+		s.MaxQueued = 65536
+	}
+	if s.QueueTimeout == 0 {
+		s.QueueTimeout = time.Minute
+	}
+	return s
+}
+
+func loadOf(m *lc.Machine) spec.Load {
+	l, s := m.Load(), m.Stats()
+	return spec.Load{Live: l.Live, Dialing: l.Dialing, Spawning: l.Spawning, Stopping: l.Stopping, Stuck: l.Stuck,
+		Queued: l.Queued, InFlight: l.InFlight, Overloaded: int(s.Overloaded), Reclaimed: int(s.Reclaimed)}
 }
 
 func runOf(p lc.PeerID, g lc.Generation) spec.Run { return spec.Run(p)<<32 | spec.Run(g) }
@@ -240,8 +260,10 @@ func (t *tamper) view(v lc.View) lc.View {
 // sayInput prints the fields that a kind reads.
 func sayInput(in lc.Input) string {
 	switch in.Kind {
-	case lc.InConnected, lc.InConnectFailed, lc.InBroken, lc.InExited:
-		return fmt.Sprintf("%s peer %d run %d tools %d", in.Kind, in.Peer, in.Gen, in.Tools)
+	case lc.InConnected, lc.InConnectFailed, lc.InBroken, lc.InExited, lc.InStarted, lc.InSpawned, lc.InRelisted:
+		return fmt.Sprintf("%s peer %d run %d tools %d clean %t", in.Kind, in.Peer, in.Gen, in.Tools, in.Clean)
+	case lc.InDeclare:
+		return fmt.Sprintf("%s ticket %d owner %d name %d peer %s policy %+v", in.Kind, in.Ticket, in.Owner, in.Name, fpWord(in.FP), in.Policy)
 	case lc.InCancel, lc.InCallDone:
 		return fmt.Sprintf("%s %d %s", in.Kind, in.Ticket, in.Done)
 	case lc.InTimeReached, lc.InDrain:

@@ -13,7 +13,13 @@ func (m *Model) completion(in Input) error {
 	}
 	switch in.Kind {
 	case Exited:
-		m.exited(p)
+		m.exited(p, in.Clean)
+	case Spawned:
+		m.spawned(p)
+	case Started:
+		m.started(p)
+	case Relisted:
+		m.relisted(p, in.Tools)
 	case Initialised:
 		m.initialised(p, in.Tools)
 	case ConnectFailed:
@@ -34,6 +40,38 @@ func (m *Model) running(run Run) *peer {
 	return nil
 }
 
+func (m *Model) spawned(p *peer) {
+	if p.phase != Dialing || p.spawned {
+		m.stale()
+		return
+	}
+	p.spawned = true
+}
+
+// started ends the start budget; the handshake has its own from here (SPEC DI-14).
+func (m *Model) started(p *peer) {
+	if p.phase != Dialing || p.heard {
+		m.stale()
+		return
+	}
+	p.heard = true
+	if p.budgeted {
+		p.due = m.now + m.connectTimeout(p)
+	}
+}
+
+// relisted swaps the catalogue (SPEC CA-10). The state is what it was.
+func (m *Model) relisted(p *peer, tools int) {
+	if p.phase != Up {
+		m.stale()
+		return
+	}
+	p.tools = tools
+	for _, c := range p.claims {
+		m.tell(p, c, "CA-10", true)
+	}
+}
+
 func (m *Model) initialised(p *peer, tools int) {
 	if p.phase != Dialing {
 		m.stale()
@@ -42,7 +80,8 @@ func (m *Model) initialised(p *peer, tools int) {
 	p.phase = Up
 	p.due = Never
 	p.tools = tools
-	p.idleSince = m.now
+	p.idleSince, p.connectedAt = m.now, m.now
+	p.unused = m.step
 	p.fresh = false
 	m.become(p, Connected)
 	m.answerAll(p)
@@ -63,35 +102,41 @@ func (m *Model) sessionBroken(p *peer) {
 	case Dialing:
 		m.stop(p)
 		m.fail(p, ReasonBroken)
-	case Up:
-		p.phase = Broken
-		m.fail(p, ReasonBroken)
-		m.cutCalls(p, "CA-2", ReasonBroken)
-		m.callEnded(p)
-	case Broken:
-		m.cutCalls(p, "CA-2", ReasonBroken)
-		m.callEnded(p)
+	case Up, Broken:
+		if p.phase == Up {
+			p.phase = Broken
+			m.fail(p, ReasonBroken)
+		}
+		if len(m.calls(p)) > 0 {
+			m.cutCalls(p, "CA-2", ReasonBroken)
+			m.callEnded(p)
+		}
 	default:
 		m.stale()
 	}
 }
 
-// exited is the end of an incarnation. By itself it is a failure (SPEC CA-6); after a stop it
-// lets the next attempt begin, or the declaration go.
-func (m *Model) exited(p *peer) {
+// exited is the end of an incarnation. By itself it is a failure (SPEC CA-6), unless a server that
+// nobody used went in peace; after a stop it lets the next attempt begin, or the declaration go.
+func (m *Model) exited(p *peer, clean bool) {
 	was := p.phase
+	peaceful := was == Up && clean && len(m.calls(p)) == 0
 	m.cutCalls(p, "CA-6", ReasonExited)
 	p.phase = Absent
 	p.stage = NoStage
 	p.due = Never
-	if was == Dialing || was == Up {
+	if peaceful {
+		p.tools = 0
+		m.become(p, Disconnected)
+	} else if was == Dialing || was == Up {
 		m.fail(p, ReasonExited)
 	}
 	if m.draining && p.status == Failed {
 		m.end(p)
 	}
 	if p.pending {
-		m.dial(p)
+		p.pending = false
+		m.begin(p)
 	}
 	m.forgetIfDone(p)
 }
@@ -152,6 +197,7 @@ func (m *Model) drain() {
 			m.dropTicket(t)
 			m.refuse("SH-1", t.id, ReasonDraining)
 		}
+		m.leaveQueue(p)
 		p.pending = false
 		p.fresh = false
 		if len(m.calls(p)) == 0 {

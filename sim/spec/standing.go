@@ -7,7 +7,8 @@ func (m *Model) Standing(fp string) Standing {
 		return Standing{Status: Unknown, Phase: Absent, Stage: NoStage, Reason: NoReason}
 	}
 	s := Standing{Status: p.status, Phase: p.phase, Stage: p.stage, Reason: p.reason, Tools: p.tools,
-		Claims: len(p.claims), Waiters: len(m.waiting(p)), InFlight: len(m.calls(p))}
+		Claims: len(p.claims), Waiters: len(m.waiting(p)), InFlight: len(m.calls(p)),
+		Queued: m.queued(p), Policy: m.inForce(p)}
 	if p.phase != Absent {
 		s.Run = p.run
 	}
@@ -39,15 +40,12 @@ func (m *Model) Peers() []string {
 	return fps
 }
 
-// Live returns how many incarnations have not ended.
-func (m *Model) Live() int {
-	n := 0
-	for _, p := range m.peers {
-		if p.phase != Absent {
-			n++
-		}
+// CheckLoad compares gauges with the model.
+func (m *Model) CheckLoad(got Load) error {
+	if want := m.Load(); got != want {
+		return broken("PR-6", "%+v is going on, should be %+v", got, want)
 	}
-	return n
+	return nil
 }
 
 // Open returns the tickets that wait and those that are admitted, each in order.

@@ -23,6 +23,9 @@ func (m *Model) fireExact() {
 			m.dropTicket(t)
 			m.callFailed(t.peer, ReasonCallTimeout)
 			m.abandon(t, "CA-8", ReasonCallTimeout)
+		case p != nil && p.phase == Absent:
+			m.leaveQueue(p)
+			m.overloaded(p)
 		case p != nil && p.phase == Dialing:
 			m.stop(p)
 			m.fail(p, ReasonConnectTimeout) // SPEC DI-4
@@ -41,7 +44,7 @@ func (m *Model) nextDue() (*peer, *ticket, Time) {
 	var call *ticket
 	due := Never
 	for _, p := range m.peers {
-		if (p.phase == Dialing || p.phase == Stopping) && p.due < due {
+		if (p.phase == Dialing || p.phase == Stopping || m.queued(p)) && p.due < due {
 			first, due = p, p.due
 		}
 	}
@@ -73,25 +76,26 @@ func (m *Model) drainOver() {
 
 // idleWindow is when an idle peer must be evicted: not before from, not after to.
 func (m *Model) idleWindow(p *peer) (from, to Time) {
-	if p.status != Connected || len(m.calls(p)) > 0 || m.cfg.IdleTimeout == 0 || m.draining {
+	t := m.idleTimeout(p)
+	if p.status != Connected || len(m.calls(p)) > 0 || t == 0 || m.pinned(p) || m.draining {
 		return Never, Never
 	}
-	return m.window(p.idleSince, m.cfg.IdleTimeout)
+	return window(max(p.idleSince+t, p.connectedAt+m.minUptime(p)), p.termsSince, t)
 }
 
 // failedWindow is when a Failed peer must age. Calls that are still in flight are not cut, so the
 // end moves behind the last of them.
 func (m *Model) failedWindow(p *peer) (from, to Time) {
-	if p.status != Failed || p.pending || m.failedPeriod() == 0 {
+	t := m.failedPeriod(p)
+	if p.status != Failed || p.pending || t == 0 {
 		return Never, Never
 	}
-	return m.window(p.since, m.failedPeriod())
+	return window(p.since+t, p.termsSince, t)
 }
 
-// window is [since+d, since+d+d/4]; after a reconfiguration there is a tick's time to notice.
-func (m *Model) window(since Time, d time.Duration) (from, to Time) {
-	tick := max(d/4, 1)
-	return since + d, max(since+d, m.configuredAt) + tick
+// window is [from, from+T/4]; after a change of terms there is a tick's time to notice.
+func window(from, changed Time, t time.Duration) (Time, Time) {
+	return from, max(from, changed) + max(t/4, 1)
 }
 
 // evict is the choice to stop an idle peer now.
@@ -102,8 +106,11 @@ func (m *Model) evict(p *peer, fp string) error {
 	if n := len(m.calls(p)); n > 0 {
 		return broken("RE-2", "%s was evicted with %d calls in flight", fp, n)
 	}
-	if m.cfg.IdleTimeout == 0 {
+	if m.idleTimeout(p) == 0 {
 		return broken("RE-6", "%s was evicted with eviction disabled", fp)
+	}
+	if m.pinned(p) || m.now < p.connectedAt+m.minUptime(p) {
+		return broken("RE-10", "%s was evicted but is protected", fp)
 	}
 	if from, _ := m.idleWindow(p); m.now < from {
 		return broken("RE-1", "%s was evicted at %v, not idle long enough before %v", fp, m.now, from)
@@ -148,6 +155,7 @@ func (m *Model) Overdue() error {
 // enough to do it in time.
 func (m *Model) CheckWake(wake Time) error {
 	_, _, latest := m.nextDue()
+	latest = min(latest, m.roomAt())
 	earliest := latest
 	for _, p := range m.peers {
 		from, to := m.idleWindow(p)

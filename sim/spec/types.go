@@ -77,7 +77,7 @@ type Kind string
 const (
 	OwnerBorn     Kind = "owner-born"     // Owner
 	OwnerDied     Kind = "owner-died"     // Owner
-	Declare       Kind = "declare"        // Ticket (0: none), Owner, Name, Peer
+	Declare       Kind = "declare"        // Ticket (0: none), Owner, Name, Peer, Policy
 	Release       Kind = "release"        // Ticket (0: none), Owner, Name
 	Dispatch      Kind = "dispatch"       // Ticket, Owner, Name
 	Ensure        Kind = "ensure"         // Ticket, Owner, Name
@@ -87,14 +87,18 @@ const (
 	Initialised   Kind = "connected"      // Run, Tools
 	ConnectFailed Kind = "connect-failed" // Run
 	SessionBroken Kind = "broken"         // Run
-	Exited        Kind = "exited"         // Run
+	Exited        Kind = "exited"         // Run, Clean
 	TimeReached   Kind = "time-reached"   //
 	Configure     Kind = "configure"      // Config
 	Drain         Kind = "drain"          //
+	Spawned       Kind = "spawned"        // Run
+	Started       Kind = "started"        // Run
+	Relisted      Kind = "relisted"       // Run, Tools
 
 	// Choices of the subject within a window, told to Apply.
-	Evict Kind = "evict" // Peer
-	Age   Kind = "age"   // Peer
+	Evict   Kind = "evict"   // Peer
+	Age     Kind = "age"     // Peer
+	Reclaim Kind = "reclaim" // Peer
 )
 
 // Input is one thing that happened.
@@ -107,13 +111,26 @@ type Input struct {
 	Run       Run
 	Tools     int
 	Transport bool // the call ended in transport, not with an answer (SPEC CA-2)
+	Clean     bool // the process ended by itself and said that all was well
 	Config    Config
+	Policy    Policy
+}
+
+// Policy is what a claim asks for its peer (SPEC RE-10, DI-14). 0 leaves the matter to Config.
+type Policy struct {
+	IdleTimeout    time.Duration
+	MinUptime      time.Duration
+	StartTimeout   time.Duration
+	ConnectTimeout time.Duration
+	CallTimeout    time.Duration
+	Pinned         bool
 }
 
 // Config holds the times and bounds that the clauses speak of.
 type Config struct {
 	IdleTimeout    time.Duration // T; 0: nothing is evicted (SPEC RE-6)
 	FailedRetry    time.Duration // instead of T for Failed peers; 0: T
+	StartTimeout   time.Duration // until the first message; 0: ConnectTimeout bounds both together
 	ConnectTimeout time.Duration
 	CallTimeout    time.Duration
 	CloseGrace     time.Duration // close to terminate
@@ -121,6 +138,11 @@ type Config struct {
 	KillGrace      time.Duration // kill to stuck
 	DrainGrace     time.Duration // what calls in flight get at shutdown
 	MaxWaiters     int           // for one peer
+	MaxLive        int           // incarnations, 0: unbounded
+	MaxDialing     int           // of them, attempts, 0: unbounded
+	MaxSpawning    int           // of them, processes that do not exist yet, 0: unbounded
+	MaxQueued      int           // attempts that wait for room
+	QueueTimeout   time.Duration // of each of them
 }
 
 // EffectKind is what the subject does to a peer or a call.
@@ -205,6 +227,16 @@ type Standing struct {
 	Claims   int
 	Waiters  int
 	InFlight int
+	Queued   bool   // an attempt waits for room (SPEC PR-6)
+	Policy   Policy // where it differs from Config (SPEC RE-10)
+}
+
+// Load says how much is going on.
+type Load struct {
+	Live, Dialing, Spawning, Stopping, Stuck int // incarnations
+	Queued                                   int // attempts
+	InFlight                                 int // calls
+	Overloaded, Reclaimed                    int // attempts and incarnations, ever
 }
 
 // Violation says which clause a subject broke, and how.
