@@ -79,6 +79,22 @@ func (p *probe) endedByItself() string {
 	return ""
 }
 
+// endBound is how long a daemon that lost its connections may take to be gone.
+const endBound = 2 * time.Second
+
+// awaitEnd gives a daemon that seems to be ending the time to do so.
+func (p *probe) awaitEnd() {
+	bound := time.NewTimer(endBound)
+	defer bound.Stop()
+	for _, r := range p.all() {
+		select {
+		case <-r.daemon.exited:
+		case <-bound.C:
+			return
+		}
+	}
+}
+
 // close ends every rig in the orderly way and puts what was left behind on the audit.
 func (p *probe) close() {
 	for _, r := range p.all() {

@@ -16,8 +16,8 @@ import (
 
 // Sizes of the check about a client that does not read.
 const (
-	unreadAnswers = 48      // below what a connection may have outstanding
-	unreadSize    = 1e6     // bytes of each, below what an AgentConfig may have
+	unreadAnswers = 48  // below what a connection may have outstanding
+	unreadSize    = 1e6 // bytes of each, below what an AgentConfig may have
 	promptly      = 5 * time.Second
 )
 

@@ -8,10 +8,15 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	refdaemon "github.com/mayfly-mcp/mayfly/core/daemon"
+	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/mayfly-mcp/mayfly/core/transport/stdio"
 	"github.com/mayfly-mcp/mayfly/fakes/observer"
 )
 
@@ -22,24 +27,83 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(serve(os.Args[2:], os.Stderr))
 	}
-	os.Exit(m.Run())
+	before := runtime.NumGoroutine()
+	code := m.Run()
+	if err := goroutinesEnd(before); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
-// serve is "mayfly serve" without its help texts.
+// goroutinesEnd waits until no more goroutines are left than there were.
+func goroutinesEnd(want int) error {
+	deadline := time.After(10 * time.Second)
+	for runtime.NumGoroutine() > want {
+		select {
+		case <-deadline:
+			buf := make([]byte, 1<<20)
+			return fmt.Errorf("goroutines left behind: %s", buf[:runtime.Stack(buf, true)])
+		default:
+			runtime.Gosched()
+		}
+	}
+	return nil
+}
+
+// serve is "mayfly serve" without its help texts, and with defects on demand.
 func serve(args []string, stderr io.Writer) int {
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	home := fs.String("home", "", "")
 	tcp := fs.String("tcp", "", "")
+	name := fs.String("mutant", "", "")
 	if err := fs.Parse(args); err != nil {
+		return 2
+	}
+	mut, ok := defects[*name]
+	if !ok {
+		fmt.Fprintf(stderr, "there is no mutant %q\n", *name)
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	d, err := refdaemon.Open(refdaemon.Config{Home: *home, TCPAddr: *tcp, Logger: slog.New(slog.NewTextHandler(stderr, nil))})
+	code := run(ctx, *home, *tcp, mut, stderr)
+	if mut.after != nil {
+		code = mut.after(*home, code)
+	}
+	return code
+}
+
+func run(ctx context.Context, home, tcp string, mut defect, stderr io.Writer) int {
+	inner := home
+	if mut.proxy != nil || mut.config != nil {
+		inner = filepath.Join(home, "in")
+		tcp = refdaemon.TCPOff
+		if err := mut.moveIn(home, inner); err != nil {
+			fmt.Fprintln(stderr, err)
+			return 3
+		}
+	}
+	if mut.before != nil {
+		mut.before(inner)
+	}
+	cfg := refdaemon.Config{Home: inner, TCPAddr: tcp, Logger: slog.New(slog.NewTextHandler(stderr, nil))}
+	if mut.dialer != nil {
+		cfg.Dialer = mut.dialer(transport.Mux{Stdio: stdio.New(stdio.Options{})})
+	}
+	d, err := refdaemon.Open(cfg)
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 3
+	}
+	if inner != home {
+		p, err := startProxy(home, d.Socket(), mut.proxy)
+		if err != nil {
+			fmt.Fprintln(stderr, err)
+			return 3
+		}
+		defer p.close()
 	}
 	fmt.Fprintln(stderr, "daemon ready")
 	if err := d.Run(ctx); err != nil {
@@ -57,4 +121,13 @@ func reference(t *testing.T) Target {
 		t.Fatal(err)
 	}
 	return Embedded(exe)
+}
+
+// mutant is a daemon with one defect.
+func mutant(t *testing.T, name string) Target {
+	t.Helper()
+	target := reference(t)
+	target.Name = name
+	target.Argv = append(target.Argv, "-mutant", name)
+	return target
 }

@@ -2,7 +2,9 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,6 +84,9 @@ func (t Target) launch(home string, env []string) (*daemon, error) {
 	d.cmd.Env = append(d.cmd.Env[:len(d.cmd.Env):len(d.cmd.Env)], env...)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the runner, which then stops the daemon
 	if err := d.run(); err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			err = at.Err // without the path
+		}
 		return nil, fmt.Errorf("cannot run the target %q: %w; is the command right?", filepath.Base(argv[0]), err)
 	}
 	return d, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/mayfly-mcp/mayfly/core/wire"
 )
@@ -55,6 +56,11 @@ func (p *probe) rule(ctx context.Context, evidence string, err error) ruling {
 	if r, ok := errors.AsType[*ruling](err); ok {
 		return *r
 	}
+	lost := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
+	if lost {
+		p.awaitEnd() // the connections of a process end before it does
+	}
 	_, refused := errors.AsType[*wire.Error](err)
 	_, dialect := errors.AsType[*wire.UnexpectedError](err)
 	switch ended := p.endedByItself(); {
@@ -62,7 +68,7 @@ func (p *probe) rule(ctx context.Context, evidence string, err error) ruling {
 		return ruling{HarnessError, "interrupted"}
 	case ended != "":
 		return ruling{Fail, ended + "; it was noticed as: " + err.Error()}
-	case refused, dialect, errors.Is(err, io.ErrUnexpectedEOF):
+	case refused, dialect, lost:
 		return ruling{Fail, err.Error()}
 	case errors.Is(err, context.DeadlineExceeded) && p.started():
 		return ruling{Fail, "waited in vain: " + err.Error()}

@@ -36,18 +36,22 @@ type agents struct {
 
 // openAgents brings an owner to life for every stored agent and declares its MCPs. That
 // starts no process (SPEC CF-3).
-func openAgents(host *core.Host, st *store, records []*record) (*agents, error) {
+func openAgents(host *core.Host, st *store, records []*record) *agents {
 	as := &agents{host: host, store: st, byID: map[string]*agent{}, byName: map[string]*agent{}}
 	for _, r := range records {
-		owner, err := host.Owner(r.id)
-		if err != nil {
-			return nil, err
-		}
-		a := &agent{id: r.id, owner: owner, rec: r}
-		a.declare(nil)
-		as.byID[a.id], as.byName[r.name] = a, a
+		as.add(r)
 	}
-	return as, nil
+	return as
+}
+
+// add brings a stored agent to life. Called with mu held.
+func (as *agents) add(rec *record) {
+	a := &agent{id: rec.id, rec: rec}
+	var err error
+	a.owner, err = as.host.Owner(a.id)
+	a.must(err)
+	a.declare(nil)
+	as.byID[a.id], as.byName[rec.name] = a, a
 }
 
 // declare makes the owner's claims those of the record: what is gone is released, what is

@@ -52,6 +52,8 @@ type Daemon struct {
 	base  context.Context // patience has ended: everything is cut
 	end   context.CancelCauseFunc
 
+	patience time.Duration // flushTimeout
+
 	work    sync.WaitGroup // acceptors, connections and the daemon's own goroutines
 	connsMu sync.Mutex
 	conns   int
@@ -73,7 +75,7 @@ func open(ctx context.Context, cfg Config, fsys files) (_ *Daemon, err error) {
 		return nil, err
 	}
 	d := &Daemon{cfg: cfg, log: cfg.Logger, home: layout(cfg.Home), began: cfg.Clock.Now(),
-		sessions: sessions{byHandle: map[string]*session{}}, closed: make(chan struct{}), idle: make(chan struct{})}
+		sessions: sessions{byHandle: map[string]*session{}}, closed: make(chan struct{}), idle: make(chan struct{}), patience: flushTimeout}
 	if err := d.home.prepare(); err != nil {
 		return nil, err
 	}
@@ -106,9 +108,7 @@ func (d *Daemon) load(ctx context.Context, fsys files) (err error) {
 	if err != nil {
 		return err
 	}
-	if d.agents, err = openAgents(d.host, st, records); err != nil {
-		return err
-	}
+	d.agents = openAgents(d.host, st, records)
 	d.llm = newModelClient(d.settings, d.cfg.Clock)
 	d.ends, err = listen(ctx, d.home, d.cfg.TCPAddr)
 	return err
@@ -193,7 +193,7 @@ func (d *Daemon) flush() {
 	d.connsMu.Lock() // whoever launches has finished, or sees that a stop has begun
 	conns := d.conns
 	d.connsMu.Unlock()
-	patience, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	patience, cancel := context.WithTimeout(context.Background(), d.patience)
 	defer cancel()
 	if conns > 0 {
 		select {

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-
-	"github.com/mayfly-mcp/mayfly/core"
 )
 
 // An edit is one unit: checks, then the store, then the claims and memory together. What is
@@ -44,24 +42,13 @@ func (as *agents) create(name, config string, now time.Time) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := as.host.Owner(rec.id)
-	if err != nil {
-		return nil, err
-	}
 	if err := as.store.save(as.with(nil, rec)); err != nil {
-		owner.Close()
 		return nil, err
 	}
-	as.add(owner, rec)
-	return rec, nil
-}
-
-func (as *agents) add(owner *core.Owner, rec *record) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	a := &agent{id: rec.id, owner: owner, rec: rec}
-	a.declare(nil)
-	as.byID[a.id], as.byName[rec.name] = a, a
+	as.add(rec)
+	return rec, nil
 }
 
 func parseAgent(config string) (object, error) {

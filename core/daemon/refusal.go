@@ -35,9 +35,6 @@ func codeOf(err error) uint32 {
 	return codeFailed
 }
 
-// recode gives an error another code.
-func recode(code uint32, err error) error { return &refusal{code: code, msg: err.Error()} }
-
 func noAgent(id string) error { return refuse(codeFailed, "agent '%s' not found", id) }
 
 func notRegistered(id string) error { return refuse(codeFailed, "agent '%s' not registered", id) }

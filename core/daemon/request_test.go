@@ -267,7 +267,7 @@ func TestEditsStartNothingAndUpsertConnects(t *testing.T) {
 		t.Errorf("whoami after the rotation: %q", got)
 	}
 	// A mask written back keeps the secret.
-	if row, err = r.c.UpsertMcp(r.ctx, id, `{"name":"m","command":"S","args":["new"],"env":{"TOKEN":"***"}}`); err != nil {
+	if _, err = r.c.UpsertMcp(r.ctx, id, `{"name":"m","command":"S","args":["new"],"env":{"TOKEN":"***"}}`); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.ephemeral(id, who); !strings.Contains(strings.Join(got, "\n"), "false two") {

@@ -1,0 +1,70 @@
+// Package conformance tells whether a live daemon keeps its MCP peers alive exactly when it
+// should, for exactly the tenants that own them: clause by clause, from outside.
+//
+//	report, err := conformance.Run(ctx, conformance.Embedded(exe), conformance.Options{})
+//	err = report.Table(os.Stdout)
+//	ok := report.Outcome() == conformance.Pass
+//
+// # Story
+//
+// A [Target] says how a daemon is started in a home directory. Every check gets a daemon of
+// its own in a fresh home, and with it a rig: a model endpoint that makes agents call the
+// tools it is told to, observer peers in place of servers, and a subscription to the
+// daemon's events. The daemon is never believed about its processes: the servers themselves
+// report over a socket of their own when they were spawned, with what, which messages they
+// got and how they ended, and /proc says who is alive.
+//
+// A [Check] is a clause of the specification and a way to observe it. Most are scenario
+// files, which run here as they do in the machine and in the host. What a scenario cannot
+// say is written by hand: broken frames, bad input, times, secrets, process trees, the
+// daemon's own life. [Run] runs them side by side, those that measure times alone, and ends
+// with a verdict of its own about what the daemons left behind.
+//
+// # Verdicts
+//
+//	PASS            observed, and as the clause wants it
+//	FAIL            observed, and against the clause; the evidence says what was seen
+//	INCONCLUSIVE    the machine was too noisy for the times in question
+//	NOT-OBSERVED    the situation could not be brought about, a needed program is missing
+//	NOT-APPLICABLE  the target does not claim to do this
+//	HARNESS-ERROR   something of ours or around us broke; it says nothing about the daemon
+//
+// The level of a check follows from its first clause: MUST is stated by RFC 0204 or ADR-0068,
+// SHOULD is implied by them, FIELD is a stricter rule of our own. [Report.Outcome] is the
+// verdict on the whole, which SHOULD and FIELD failures do not change.
+//
+// # Time
+//
+// Order beats time: a server is held at a barrier and counted rather than waited for. Where
+// a clause is about time, both ends of it are intervals, since nothing is known to the
+// instant: a use ended between the server's writing of its answer and the client's reading
+// of it. Too early is proven by one sample, because noise only makes things later. Too late
+// must exceed the allowed window and what a control timer beside the daemon suffered
+// meanwhile, and is decided by a sequential test over many samples. Noise discards a sample
+// whatever its outcome was; too much of it is INCONCLUSIVE, never FAIL. That nothing
+// happened is believed only after a fence: a sibling that the daemon spawned afterwards.
+//
+// # Adding a check
+//
+// If a scenario can say it, write a file in package scenarios; it becomes a check by being
+// there. Otherwise add a Check to the list of its area (frames.go, input.go, gate.go,
+// replies.go, times.go, secrets.go, processes.go, homes.go): an id that stays, a title that
+// says what must be true, the clauses with the primary one first, and a run function. It
+// gets a daemon from probe.rig, returns one line of evidence when all is well, failf when
+// the daemon did wrong, and any other error when something else broke; refusals, hang-ups
+// and waits in vain are recognised as the daemon's doing. It ends nothing itself. Then add a
+// mutant that it must fail to the tests: a check that was never seen to fail proves nothing.
+//
+// # Promises
+//
+// A check cannot hang or crash a run: its time is bounded, its panic is a HARNESS-ERROR, and
+// everything that it started is ended. When the context of a run ends, nothing is left.
+// Results come in the order of the catalogue. Evidence, logs and reports hold no secret and
+// no path of the machine; secrets are canaries that were made up for the run.
+//
+// # Not promised
+//
+// A PASS says that one run of a situation went as it should, not that every run will; the
+// simulator explores orders that no live daemon can be made to show. Processes are watched
+// on Linux only.
+package conformance
