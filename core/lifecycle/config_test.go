@@ -6,19 +6,36 @@ import (
 )
 
 func TestValidateReportsEveryProblem(t *testing.T) {
-	c := Config{IdleTimeout: -1, FailedRetry: -1, CloseGrace: -1, TerminateGrace: -1, KillGrace: -1, DrainGrace: -1}
+	c := Config{IdleTimeout: -1, FailedRetry: -1, CloseGrace: -1, TerminateGrace: -1, KillGrace: -1, DrainGrace: -1,
+		StartTimeout: -1, QueueTimeout: -1, MaxLive: -1, MaxDialing: -1, MaxSpawning: -1, MaxQueued: -1}
 	err := c.Validate()
 	if err == nil {
 		t.Fatal("accepted")
 	}
 	for _, field := range []string{"IdleTimeout", "FailedRetry", "ConnectTimeout", "CallTimeout", "CloseGrace",
-		"TerminateGrace", "KillGrace", "DrainGrace", "MaxWaiters"} {
+		"TerminateGrace", "KillGrace", "DrainGrace", "MaxWaiters",
+		"StartTimeout", "QueueTimeout", "MaxLive", "MaxDialing", "MaxSpawning", "MaxQueued"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("nothing is said of %s in: %v", field, err)
 		}
 	}
 	if err := DefaultConfig().Validate(); err != nil {
 		t.Errorf("the default does not validate: %v", err)
+	}
+}
+
+func TestPolicyValidateReportsEveryProblem(t *testing.T) {
+	err := Policy{IdleTimeout: -1, MinUptime: -1, StartTimeout: -1, ConnectTimeout: -1, CallTimeout: -1}.Validate()
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, field := range []string{"IdleTimeout", "MinUptime", "StartTimeout", "ConnectTimeout", "CallTimeout"} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("nothing is said of %s in: %v", field, err)
+		}
+	}
+	if err := (Policy{Pinned: true}).Validate(); err != nil {
+		t.Errorf("a policy does not validate: %v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	bob   OwnerID = 2
 	git   NameID  = 1
 	web   NameID  = 2
+	big   NameID  = 3 // bob's, where he is in the way
 )
 
 var fpA, fpB = Fingerprint{'A'}, Fingerprint{'B'}
@@ -55,11 +56,16 @@ func (l *lab) ticket(name string) Ticket {
 }
 
 func (l *lab) declare(o OwnerID, n NameID, fp Fingerprint) Input { return Declare(0, o, n, fp) }
-func (l *lab) dispatch(name string, o OwnerID) Input             { return Dispatch(l.ticket(name), o, git) }
-func (l *lab) ensure(name string, o OwnerID) Input               { return Ensure(l.ticket(name), o, git) }
-func (l *lab) reconnect(name string, o OwnerID) Input            { return Reconnect(l.ticket(name), o, git) }
-func (l *lab) cancel(name string) Input                          { return Cancel(l.ticket(name)) }
-func (l *lab) done(name string, d DoneKind) Input                { return CallDone(l.ticket(name), d) }
+func (l *lab) asking(o OwnerID, n NameID, fp Fingerprint, p Policy) Input {
+	in := Declare(0, o, n, fp)
+	in.Policy = &p
+	return in
+}
+func (l *lab) dispatch(name string, o OwnerID) Input  { return Dispatch(l.ticket(name), o, git) }
+func (l *lab) ensure(name string, o OwnerID) Input    { return Ensure(l.ticket(name), o, git) }
+func (l *lab) reconnect(name string, o OwnerID) Input { return Reconnect(l.ticket(name), o, git) }
+func (l *lab) cancel(name string) Input               { return Cancel(l.ticket(name)) }
+func (l *lab) done(name string, d DoneKind) Input     { return CallDone(l.ticket(name), d) }
 
 // do feeds inputs and audits.
 func (l *lab) do(ins ...Input) {

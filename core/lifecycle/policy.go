@@ -141,7 +141,7 @@ func (m *Machine) retune(id PeerID, x merged) {
 	p.tuned, m.policies[id] = tuned, x
 	m.reclass(id)
 	if p.spare {
-		m.ripens(id)
+		m.shelterEnd = 0 // it may end sooner or later now
 	}
 }
 

@@ -1,6 +1,9 @@
 package lifecycle
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // situation is a standing of alice's peer p1 that inputs meet in the table. Unless it says
 // otherwise the first incarnation has come and gone, so that generation 1 is stale and 2 is
@@ -45,6 +48,31 @@ func stopping(l *lab) {
 func failedStopping(l *lab) {
 	lived(l)
 	l.do(l.dispatch("ended too", alice), ConnectFailed(1, 2))
+}
+
+// crowd lets bob's peer p2, which is in use, take the only place.
+func crowd(l *lab) {
+	l.do(l.declare(bob, big, fpB), Dispatch(l.ticket("bob's"), bob, big), InputConnected(2, 1, 1), Configure(crowded()))
+}
+
+// crowded is a configuration with room for one incarnation.
+func crowded() *Config {
+	c := labConfig()
+	c.MaxLive, c.QueueTimeout = 1, 20*time.Second
+	return &c
+}
+
+// inTheWay is alice's pinned peer, which nobody uses, where bob's finds no room.
+func inTheWay(l *lab) {
+	connected(l)
+	l.do(Configure(crowded()), l.asking(alice, git, fpA, Policy{Pinned: true}), l.declare(bob, big, fpB))
+	l.do(Dispatch(l.ticket("bob's"), bob, big))
+}
+
+func queuedRestart(l *lab) {
+	lived(l)
+	l.do(Configure(crowded()), l.declare(bob, big, fpB), l.dispatch("open", alice))
+	l.do(Dispatch(l.ticket("bob's"), bob, big), l.reconnect("reconnect", alice), Exited(1, 2))
 }
 
 var situations = []situation{
@@ -97,6 +125,36 @@ var situations = []situation{
 	{"failed/stopping, a reconnect waits", func(l *lab) {
 		failedStopping(l)
 		l.do(l.reconnect("open", alice))
+	}},
+	{"disconnected/queued", func(l *lab) {
+		lived(l)
+		crowd(l)
+		l.do(l.dispatch("open", alice))
+	}},
+	{"connecting/queued, restarted", queuedRestart},
+	{"failed/queued, a reconnect waits", func(l *lab) {
+		connected(l)
+		l.do(Exited(1, 2))
+		crowd(l)
+		l.do(l.reconnect("open", alice))
+	}},
+	{"disconnected/absent, the queue is full", func(l *lab) {
+		lived(l)
+		crowd(l)
+		c := crowded()
+		c.MaxQueued = 1
+		l.do(Configure(c), Declare(0, bob, big+1, Fingerprint{'C'}), Dispatch(l.ticket("bob's too"), bob, big+1))
+	}},
+	{"connecting/dialing, with a start budget", func(l *lab) {
+		lived(l)
+		c := labConfig()
+		c.StartTimeout = 10 * time.Second
+		l.do(Configure(&c), l.dispatch("open", alice))
+	}},
+	{"connected/idle, in the way", inTheWay},
+	{"failed/stopping, with a policy", func(l *lab) {
+		lived(l)
+		l.do(l.asking(alice, git, fpA, Policy{IdleTimeout: 25 * time.Second}), l.dispatch("ended too", alice), ConnectFailed(1, 2))
 	}},
 	{"no claim, stopping", func(l *lab) {
 		connected(l)
@@ -161,6 +219,8 @@ func stimuli() []stimulus {
 		fixed("owner-died", OwnerDied(alice)),
 		fixed("owner-died, never born", OwnerDied(9)),
 		{"declare, the same", func(l *lab) Input { return Declare(l.ticket("new"), alice, git, fpA) }},
+		{"declare, the same, pinned", func(l *lab) Input { return l.asking(alice, git, fpA, Policy{Pinned: true}) }},
+		{"declare, a bad policy", func(l *lab) Input { return l.asking(alice, git, fpA, Policy{MinUptime: -1}) }},
 		{"declare, another", func(l *lab) Input { return Declare(l.ticket("new"), alice, git, fpB) }},
 		{"declare, by another", func(l *lab) Input { return Declare(l.ticket("new"), bob, web, fpA) }},
 		{"declare, by nobody", func(l *lab) Input { return Declare(l.ticket("new"), 9, git, fpA) }},
@@ -192,6 +252,14 @@ func stimuli() []stimulus {
 		fixed("drain", Drain()),
 		fixed("of no kind", Input{}),
 	}
+	all = append(all, completions("spawned", Spawned)...)
+	all = append(all, completions("started", Started)...)
+	all = append(all, completions("relisted", func(p PeerID, g Generation) Input { return Relisted(p, g, 7) })...)
+	all = append(all, completions("exited, clean", func(p PeerID, g Generation) Input {
+		in := Exited(p, g)
+		in.Clean = true
+		return in
+	})...)
 	all = append(all, completions("connected", func(p PeerID, g Generation) Input { return InputConnected(p, g, 5) })...)
 	all = append(all, completions("connect-failed", ConnectFailed)...)
 	all = append(all, completions("broken", SessionBroken)...)

@@ -65,7 +65,8 @@ func outcome(t *testing.T, s situation, in stimulus) string {
 	after := l.m.View(1)
 	refused, wasRefused := strings.CutPrefix(done, "new refused ")
 	switch {
-	case after.State != before.State || after.Phase != before.Phase || after.Gen != before.Gen || after.Stage != before.Stage:
+	case after.State != before.State || after.Phase != before.Phase || after.Gen != before.Gen ||
+		after.Stage != before.Stage || after.Queued != before.Queued:
 		return strings.TrimSpace(fmt.Sprintf("-> %s | %s", standingOf(after), done))
 	case l.m.Stats().Stale > stale:
 		return strings.TrimSpace("ignored | " + done)
@@ -87,6 +88,9 @@ func standingOf(v View) string {
 	}
 	if v.Phase == Stopping {
 		return fmt.Sprintf("%s/%s/%s", v.State, v.Phase, v.Stage)
+	}
+	if v.Queued {
+		return fmt.Sprintf("%s/queued", v.State)
 	}
 	return fmt.Sprintf("%s/%s", v.State, v.Phase)
 }

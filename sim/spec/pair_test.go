@@ -207,7 +207,7 @@ func specConfig(c lc.Config) spec.Config {
 func loadOf(m *lc.Machine) spec.Load {
 	l, s := m.Load(), m.Stats()
 	return spec.Load{Live: l.Live, Dialing: l.Dialing, Spawning: l.Spawning, Stopping: l.Stopping, Stuck: l.Stuck,
-		Queued: l.Queued, InFlight: l.InFlight, Overloaded: int(s.Overloaded), Reclaimed: int(s.Reclaimed)}
+		Queued: l.Queued, InFlight: l.InFlight, Overloaded: int(s.Overloaded), Unused: int(s.Reclaimed + s.Evicted)}
 }
 
 func runOf(p lc.PeerID, g lc.Generation) spec.Run { return spec.Run(p)<<32 | spec.Run(g) }

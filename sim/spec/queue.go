@@ -147,7 +147,7 @@ func (m *Model) reclaim(p *peer, fp string) error {
 			return broken("PR-6", "%s was stopped to make room, but %s is unused for longer", fp, q.fp)
 		}
 	}
-	m.counts.Reclaimed++
+	m.counts.Unused++
 	if p.status == Connected {
 		p.tools = 0
 		m.become(p, Disconnected)

@@ -115,6 +115,7 @@ func (m *Model) evict(p *peer, fp string) error {
 	if from, _ := m.idleWindow(p); m.now < from {
 		return broken("RE-1", "%s was evicted at %v, not idle long enough before %v", fp, m.now, from)
 	}
+	m.counts.Unused++
 	m.end(p)
 	return nil
 }

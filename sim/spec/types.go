@@ -236,7 +236,7 @@ type Load struct {
 	Live, Dialing, Spawning, Stopping, Stuck int // incarnations
 	Queued                                   int // attempts
 	InFlight                                 int // calls
-	Overloaded, Reclaimed                    int // attempts and incarnations, ever
+	Overloaded, Unused                       int // attempts refused, and incarnations stopped for want of use, ever
 }
 
 // Violation says which clause a subject broke, and how.
