@@ -85,7 +85,7 @@ func (i *incarnation) initialize(s transport.Session) {
 	defer h.mu.Unlock()
 	if p := i.peer; p.inc == i && i.ctx.Err() == nil {
 		i.session = s
-		p.live, p.known, p.hasKnown = tools, tools, true
+		p.live, p.known, p.hasKnown, p.stale = tools, tools, true, false
 	}
 	h.step(lifecycle.InputConnected(i.id, i.gen, uint32(len(tools))))
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/core/transport"
@@ -25,6 +26,18 @@ type Status struct {
 	Generation lifecycle.Generation
 	Claims     int // of all owners
 	InFlight   int
+	// Since is when the peer entered its State. Queued is set while an attempt waits for room
+	// (SPEC PR-6), Stale when the last refresh of Tools failed (SPEC CA-15).
+	Since  time.Time
+	Queued bool
+	Stale  bool
+	// RetryAfter is when a Failed peer may be tried again by a call; 0 when only a reconnect
+	// helps, or nothing is to be tried (SPEC DI-12).
+	RetryAfter time.Duration
+	// Policy is in force for the peer, where it differs from the host's settings, and Share
+	// the way in which it is shared (SPEC RE-10, ID-7).
+	Policy lifecycle.Policy
+	Share  Share
 }
 
 // List returns the owner's claims in declaration order. It starts nothing.
@@ -47,6 +60,10 @@ func (o *Owner) status(id lifecycle.NameID) Status {
 		Owner: o.id, Agent: o.agent, Name: o.names[id], Peer: shortID(p.fp), State: v.State,
 		Stopping: v.Phase == lifecycle.Stopping, Stuck: v.Stage == lifecycle.StageStuck,
 		Error: o.h.failure(v.Reason, p), Generation: v.Gen, Claims: v.Claims, InFlight: v.InFlight,
+		Since: o.h.origin.Add(time.Duration(v.Since)), Queued: v.Queued, Stale: p.stale, Policy: v.Policy, Share: p.share,
+	}
+	if v.State == lifecycle.Failed && v.RetryAt != lifecycle.Never {
+		s.RetryAfter = max(time.Duration(v.RetryAt-o.h.last), 1)
 	}
 	if v.Tools > 0 {
 		s.Tools = slices.Clone(p.live)
