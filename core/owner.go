@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,14 +9,18 @@ import (
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/core/owner"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 )
 
 // Owner is one incarnation of an agent: a live holder of claims. It is dead for good after
 // Close; a restarted agent is a new Owner, even under the same name.
 type Owner struct {
-	h  *Host
-	id lifecycle.OwnerID
+	h      *Host
+	id     lifecycle.OwnerID
+	token  *owner.Token
+	own    *owner.Owner // the token's owner, if the host made it
+	unhook func() bool
 
 	// The fields below are guarded by h.mu.
 	agent  string
@@ -25,19 +30,43 @@ type Owner struct {
 	dead   bool
 }
 
-// Owner brings an owner to life. agent is the name under which its events appear.
+// Owner brings an owner to life. agent is the name under which its events appear. It lives
+// until Close.
 func (h *Host) Owner(agent string) (*Owner, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closing {
-		return nil, ErrClosed
+	own := owner.New(context.Background(), agent)
+	o, err := h.Attach(own.Token, agent)
+	if err != nil {
+		own.Close()
+		return nil, err
 	}
-	h.lastID++
-	o := &Owner{h: h, id: h.lastID, agent: agent, ids: map[string]lifecycle.NameID{}}
-	h.owners[o.id] = o
-	h.step(lifecycle.OwnerBorn(o.id))
+	o.own = own
 	return o, nil
 }
+
+// Attach lets a token hold claims: it is the owner, and its death releases them whatever
+// killed it (SPEC CL-13, PC-10). One token may be attached to several hosts, or to one host
+// under several names; each attachment is an incarnation of its own.
+func (h *Host) Attach(t *owner.Token, agent string) (*Owner, error) {
+	h.mu.Lock()
+	if h.closing {
+		h.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if !t.Alive() {
+		h.mu.Unlock()
+		return nil, refusal(lifecycle.ReasonDeadOwner, "the owner is dead")
+	}
+	h.lastID++
+	o := &Owner{h: h, id: h.lastID, token: t, agent: agent, ids: map[string]lifecycle.NameID{}}
+	h.owners[o.id] = o
+	h.step(lifecycle.OwnerBorn(o.id))
+	h.mu.Unlock()
+	o.unhook = t.OnDeath(o.release) // runs at once if the token died meanwhile
+	return o, nil
+}
+
+// ID is the owner's number in events and rows. It is never reused.
+func (o *Owner) ID() lifecycle.OwnerID { return o.id }
 
 // Share says with whom a peer is shared (SPEC ID-7). It is part of the peer's identity.
 type Share string
@@ -147,8 +176,19 @@ func (o *Owner) Rename(agent string) {
 }
 
 // Close is the owner's death: all its claims are released in one step, its waiting calls are
-// refused and those in flight are abandoned (SPEC CL-13). A second Close does nothing.
+// refused and those in flight are abandoned (SPEC CL-13). A token that was attached lives on,
+// without these claims. A second Close does nothing.
 func (o *Owner) Close() {
+	if o.own != nil {
+		o.own.Close()
+		return
+	}
+	o.unhook()
+	o.release()
+}
+
+// release is what death means to the host.
+func (o *Owner) release() {
 	h := o.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,7 +205,7 @@ func (o *Owner) mayAct() error {
 	switch {
 	case o.h.closing:
 		return ErrClosed
-	case o.dead:
+	case o.dead || !o.token.Alive(): // its hook may still be on the way (SPEC PC-7)
 		return refusal(lifecycle.ReasonDeadOwner, "the owner is dead")
 	}
 	return nil
