@@ -63,12 +63,11 @@ func (s Seen) errorReply() error {
 		return s.transport(fmt.Sprintf("undecodable reply: %v", s.Reply.Error), s.Reply.Error)
 	}
 	msg := fmt.Sprintf("JSON-RPC error %d: %s", wire.Code, Clip(wire.Message))
+	e := &callerr.Error{Kind: callerr.Rejected, Phase: s.Phase, Definite: true, Code: int(wire.Code), Msg: msg, Err: wire}
 	if s.Handshake {
-		e := s.transport(msg, wire)
-		e.Definite = true
-		return e
+		e.Kind = callerr.Transport
 	}
-	return &callerr.Error{Kind: callerr.Rejected, Phase: s.Phase, Definite: true, Msg: msg, Err: wire}
+	return e
 }
 
 // resultReply classifies a reply without an error member.
@@ -110,23 +109,42 @@ func (s Seen) cancelled() error {
 
 // httpStatus is an HTTP answer that is not the peer's own MCP reply (SPEC CA-2, CA-11).
 func (s Seen) httpStatus() error {
-	msg := fmt.Sprintf("HTTP %d %s", s.Status, http.StatusText(s.Status))
+	msg := StatusText(s.Status)
 	if body := strings.TrimSpace(s.Body); body != "" {
 		msg += ": " + Clip(body)
 	}
-	if s.Expired {
-		msg = "session expired: " + msg
-	}
 	e := s.transport(msg, nil)
 	switch {
-	case s.Status == http.StatusUnauthorized || s.Status == http.StatusForbidden:
-		e.Hint = "the server refused the credentials: check auth in the MCP configuration"
+	case s.Expired:
+		// The protocol has a server answer so instead of handling the request, and an answer
+		// that it gives after handling one carries the id of that request.
+		e.Msg, e.Err, e.Definite = "session expired: "+msg, ErrExpired, true
+	case refusesCredentials(s.Status):
+		e.Hint = "token expired or not accepted: check auth in the MCP configuration"
 	case s.Status >= 300 && s.Status < 400:
 		e.Hint = "the server redirects elsewhere: put the final address into url"
 	case s.Status == http.StatusNotFound && !s.Expired:
 		e.Hint = "check the path of url: the MCP endpoint is often /mcp"
 	}
 	return e
+}
+
+// ErrExpired is the cause of a call that an HTTP session refused because it no longer
+// exists. The request was not processed.
+var ErrExpired = errors.New("session expired")
+
+// StatusText is an HTTP status as errors show it.
+func StatusText(status int) string {
+	text := fmt.Sprintf("HTTP %d %s", status, http.StatusText(status))
+	if refusesCredentials(status) {
+		text += ": credentials not accepted"
+	}
+	return text
+}
+
+// refusesCredentials reports whether a status says that auth is wrong (SPEC CA-11).
+func refusesCredentials(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
 // broken is everything else: end of input, exit, refused connection, closed pipe.

@@ -80,10 +80,10 @@ var classifyTable = []classified{
 	{"a fault with a hint", with(func(s *Seen) { s.Fault = &callerr.Error{Kind: callerr.Transport, Msg: "m", Hint: "do this"} }),
 		verdict{callerr.Transport, false, "m", "do this"}},
 	{"nothing known", with(func(*Seen) {}), verdict{callerr.Transport, false, "the session ended without an answer", ""}},
-	{"401", with(func(s *Seen) { s.Status, s.Body = 401, " who?\n" }), verdict{callerr.Transport, false, "HTTP 401 Unauthorized: who?", "credentials"}},
-	{"403", with(func(s *Seen) { s.Status = 403 }), verdict{callerr.Transport, false, "HTTP 403 Forbidden", "credentials"}},
+	{"401", with(func(s *Seen) { s.Status, s.Body = 401, " who?\n" }), verdict{callerr.Transport, false, "HTTP 401 Unauthorized: credentials not accepted: who?", "token expired or not accepted"}},
+	{"403", with(func(s *Seen) { s.Status = 403 }), verdict{callerr.Transport, false, "HTTP 403 Forbidden: credentials not accepted", "token expired or not accepted"}},
 	{"404", with(func(s *Seen) { s.Status = 404 }), verdict{callerr.Transport, false, "HTTP 404 Not Found", "path"}},
-	{"404 on a session", with(func(s *Seen) { s.Status, s.Expired = 404, true }), verdict{callerr.Transport, false, "session expired: HTTP 404 Not Found", ""}},
+	{"404 on a session", with(func(s *Seen) { s.Status, s.Expired = 404, true }), verdict{callerr.Transport, true, "session expired: HTTP 404 Not Found", ""}},
 	{"307", with(func(s *Seen) { s.Status = 307 }), verdict{callerr.Transport, false, "HTTP 307 Temporary Redirect", "final address"}},
 	{"503 before a fault", with(func(s *Seen) { s.Status, s.Fault = 503, io.EOF }), verdict{callerr.Transport, false, "HTTP 503 Service Unavailable", ""}},
 	{"long body", with(func(s *Seen) { s.Status, s.Body = 500, strings.Repeat("é", maxPeerText) }), verdict{callerr.Transport, false, "HTTP 500 Internal Server Error: é", ""}},
@@ -125,6 +125,12 @@ func checkVerdict(t *testing.T, seen Seen, want verdict) {
 		t.Errorf("got %v definite=%v %q hint %q,\nwant %v definite=%v %q hint %q",
 			e.Kind, e.Definite, e.Msg, e.Hint, want.kind, want.definite, want.msg, want.hint)
 	}
+	if wire, ok := e.Err.(*jsonrpc.Error); ok && e.Code != int(wire.Code) || !ok && e.Code != 0 {
+		t.Errorf("code %d for the cause %v", e.Code, e.Err)
+	}
+	if errors.Is(err, ErrExpired) != seen.Expired {
+		t.Errorf("expired is %v, want %v", errors.Is(err, ErrExpired), seen.Expired)
+	}
 	if e.Phase != seen.Phase {
 		t.Errorf("phase %v, want %v", e.Phase, seen.Phase)
 	}
@@ -135,9 +141,9 @@ func checkVerdict(t *testing.T, seen Seen, want verdict) {
 
 func TestSecretsAreMasked(t *testing.T) {
 	s := SecretsOf(Config{
-		Env:  map[string]string{"A": "hunter2", "B": "hunter2-long", "C": "abc", "KEY": "-----BEGIN\nline-one\nline-two\n"},
+		Env:  map[string]string{"A": "hunter2", "B": "hunter2-long", "C": "abc", "Q": `say "no" & go`, "KEY": "-----BEGIN\nline-one\nline-two\n"},
 		Auth: "Bearer tok-12345",
-		URL:  "https://h/mcp?key=q-secret&n=1",
+		URL:  "https://h/mcp?key=q-secret&n=1&sig=a%2Bb%2Fc%3D%3D",
 	})
 	for _, tc := range []struct{ in, want string }{
 		{"x hunter2-long y hunter2 z", "x [masked] y [masked] z"},
@@ -145,7 +151,10 @@ func TestSecretsAreMasked(t *testing.T) {
 		{"got line-two", "got [masked]"},
 		{"Authorization: Bearer tok-12345", "Authorization: [masked]"},
 		{"token tok-12345!", "token [masked]!"},
-		{"GET /mcp?key=q-secret&n=1", "GET /mcp?[masked]"},
+		{"GET /mcp?key=q-secret&n=1&sig=a%2Bb%2Fc%3D%3D", "GET /mcp?[masked]"},
+		{"sig a+b/c==, sig a%2Bb%2Fc%3D%3D", "sig [masked], sig [masked]"},
+		{`as JSON: "say \"no\" \u0026 go", plain: say "no" & go`, `as JSON: "[masked]", plain: [masked]`},
+		{"in a URL: say+%22no%22+%26+go, in a path: say%20%22no%22%20&%20go", "in a URL: [masked], in a path: [masked]"},
 		{"key q-secret", "key [masked]"},
 		{"nothing here", "nothing here"},
 	} {
@@ -162,6 +171,10 @@ func TestSecretsAreMasked(t *testing.T) {
 		if got := s.MaskCut(tc.in); got != tc.want {
 			t.Errorf("MaskCut(%q) = %q, want %q", tc.in, got, tc.want)
 		}
+	}
+	basic := SecretsOf(Config{Auth: "Basic dXNlcjpwYXNzd29yZA=="})
+	if got, want := basic.Mask("dXNlcjpwYXNzd29yZA== user:password password user"), "[masked] [masked] [masked] user"; got != want {
+		t.Errorf("Basic credentials: %q, want %q", got, want)
 	}
 	if got := (Secrets{}).Mask("hunter2"); got != "hunter2" {
 		t.Errorf("the zero value masks: %q", got)

@@ -13,6 +13,12 @@
 // stages, and a wait for Done. Stop may come at any moment after Dial returned, also while
 // Initialize or Call are running, and Done may close without any Stop.
 //
+// A session that can tell more implements [Reporter] as well: the first message of its peer,
+// announcements of another tool list, and whether the peer ended of its own accord. What a
+// peer says a million times is told once; nothing that a peer says is kept in a queue.
+//
+// Errors carry no secret of the Config, in none of the spellings that [Secrets] knows.
+//
 // Not promised: that Call returns when its context ends. A write to a process that no
 // longer reads can block until the process is killed; the host never waits for it.
 package transport

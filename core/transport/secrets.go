@@ -2,6 +2,8 @@ package transport
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,37 +18,30 @@ const (
 )
 
 // Secrets hides the values of one Config in texts that leave the transport (SPEC ID-5).
-// The zero value hides nothing. It knows literal values only: a peer that prints a secret
-// in another encoding defeats it.
+// The zero value hides nothing. A peer that prints a secret in an encoding of its own choice
+// defeats it.
 type Secrets struct {
 	values []string // longest first, so that a value inside another one does not break it
 }
 
 // SecretsOf collects what must not be shown: every env value, every line of a value that
-// has several, the auth header, its credential without the scheme, and what the query of
-// the URL holds.
+// has several, the auth header, its credential without the scheme, user and password of a
+// Basic one, and what the query of the URL holds. Each is known in the spellings that it
+// takes inside JSON and inside a URL as well.
 func SecretsOf(cfg Config) Secrets {
-	var all []string
-	add := func(v string) {
-		if v = strings.TrimSpace(v); len(v) >= minSecret {
-			all = append(all, v)
-		}
-	}
+	var all spellings
 	for _, v := range cfg.Env {
-		add(v)
+		all.add(v)
 		for line := range strings.Lines(v) {
-			add(line)
+			all.add(line)
 		}
 	}
-	add(cfg.Auth)
-	if _, credential, ok := strings.Cut(strings.TrimSpace(cfg.Auth), " "); ok {
-		add(credential)
-	}
+	all.addAuth(cfg.Auth)
 	if u, err := url.Parse(cfg.URL); err == nil {
-		add(u.RawQuery)
+		all.add(u.RawQuery)
 		for _, values := range u.Query() {
 			for _, v := range values {
-				add(v)
+				all.add(v)
 			}
 		}
 	}
@@ -54,6 +49,41 @@ func SecretsOf(cfg Config) Secrets {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
 	return Secrets{values: slices.Compact(all)}
+}
+
+// spellings collects secrets.
+type spellings []string
+
+// add takes a value, as it is and as others may write it.
+func (s *spellings) add(v string) {
+	if v = strings.TrimSpace(v); len(v) < minSecret {
+		return
+	}
+	*s = append(*s, v, url.QueryEscape(v), url.PathEscape(v))
+	for _, html := range []bool{true, false} { // Go escapes <, > and &, others do not
+		var quoted strings.Builder
+		enc := json.NewEncoder(&quoted)
+		enc.SetEscapeHTML(html)
+		if enc.Encode(v) == nil {
+			text := strings.TrimSuffix(quoted.String(), "\n")
+			*s = append(*s, text[1:len(text)-1])
+		}
+	}
+}
+
+// addAuth takes an Authorization header apart.
+func (s *spellings) addAuth(auth string) {
+	s.add(auth)
+	scheme, credential, ok := strings.Cut(strings.TrimSpace(auth), " ")
+	if !ok {
+		return
+	}
+	s.add(credential)
+	if plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(credential)); err == nil && strings.EqualFold(scheme, "Basic") {
+		_, password, _ := strings.Cut(string(plain), ":")
+		s.add(string(plain))
+		s.add(password)
+	}
 }
 
 // Mask replaces every secret in text.

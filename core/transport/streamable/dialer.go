@@ -97,6 +97,8 @@ func refused(why, hint string, cause error) error {
 func (d *Dialer) session(endpoint *url.URL, cfg transport.Config) *session {
 	life, end := context.WithCancel(context.Background())
 	s := &session{
+		Signals: rpc.NewSignals(),
+		opts:    d.opts,
 		wire: &wire{
 			endpoint: endpoint,
 			auth:     cfg.Auth,
@@ -111,26 +113,34 @@ func (d *Dialer) session(endpoint *url.URL, cfg transport.Config) *session {
 		closing: make(chan struct{}),
 	}
 	s.wire.lost = s.becomeDown
-	s.http = &http.Client{Transport: s.wire, CheckRedirect: s.wire.redirect}
-	s.client = rpc.New(&mcp.StreamableClientTransport{
-		Endpoint:             endpoint.String(),
-		HTTPClient:           s.http,
+	s.wire.deliver = s.deliver
+	s.current = s.newLink()
+	go s.finish()
+	return s
+}
+
+// newLink returns a link without a session: initialize begins one.
+func (s *session) newLink() *link {
+	l := &link{wire: s.wire}
+	l.client = rpc.New(&mcp.StreamableClientTransport{
+		Endpoint:             s.wire.endpoint.String(),
+		HTTPClient:           &http.Client{Transport: l, CheckRedirect: s.wire.redirect},
 		MaxRetries:           -1, // a reconnect is a decision of the machine
 		DisableStandaloneSSE: true,
-		MaxEventSize:         d.opts.MaxFrame,
+		MaxEventSize:         s.opts.MaxFrame,
 	}, rpc.Options{
-		Name:       d.opts.ClientName,
-		Version:    d.opts.ClientVersion,
-		Protocol:   d.opts.Protocol,
-		MaxFrame:   d.opts.MaxFrame,
+		Name:       s.opts.ClientName,
+		Version:    s.opts.ClientVersion,
+		Protocol:   s.opts.Protocol,
+		MaxFrame:   s.opts.MaxFrame,
 		Secrets:    s.secrets,
 		Fault:      s.fault,
 		OwnFaults:  true,
-		Lost:       s.lost,
-		Negotiated: s.wire.negotiated,
+		Lost:       func(error) {}, // the wire knows first, and more
+		Signals:    s.Signals,
+		Negotiated: l.negotiated,
 	})
-	go s.finish()
-	return s
+	return l
 }
 
 // newTransport returns connections that no other session uses. It has no time bounds of

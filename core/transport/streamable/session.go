@@ -4,49 +4,78 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"sync"
 
+	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/core/transport/internal/rpc"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// session is one HTTP session.
+var _ interface {
+	transport.Session
+	transport.Reporter
+} = (*session)(nil)
+
+// session is one incarnation: an HTTP session, and the one that takes its place when the
+// server has forgotten it.
 type session struct {
+	*rpc.Signals
+	opts    Options
 	wire    *wire
-	http    *http.Client
-	client  *rpc.Client
 	secrets transport.Secrets
 	end     context.CancelFunc // abandons every request
 
 	closing chan struct{} // closed by the first rung
 	down    chan struct{}
 	done    chan struct{}
+	helpers sync.WaitGroup // renewals and listening
 
-	mu    sync.Mutex
-	stage transport.Stage
-	why   error // why the session is down
+	mu      sync.Mutex
+	stage   transport.Stage
+	why     error // why the session is down
+	current *link
+	renewal *renewal // in progress
+	ended   bool     // no helper may start any more
+	unused  bool     // no call has been answered since the last renewal
 }
 
 // Initialize implements [transport.Session].
 func (s *session) Initialize(ctx context.Context) ([]transport.Tool, error) {
-	tools, err := s.client.Initialize(ctx)
+	tools, err := s.current.client.Initialize(ctx)
 	if err != nil {
 		s.becomeDown(errors.New("the handshake failed"))
+		return nil, err
 	}
-	return tools, err
+	s.listen()
+	return tools, nil
 }
 
 // Call implements [transport.Session].
 func (s *session) Call(ctx context.Context, tool string, args json.RawMessage) (*transport.Result, error) {
-	return s.client.Call(ctx, tool, args)
+	res, err := onSession(ctx, s, func(c *rpc.Client) (*transport.Result, error) { return c.Call(ctx, tool, args) })
+	if err == nil || callerr.KindOf(err) == callerr.Rejected {
+		s.used()
+	}
+	return res, err
 }
 
 // List implements [transport.Session].
-func (s *session) List(ctx context.Context) ([]transport.Tool, error) { return s.client.List(ctx) }
+func (s *session) List(ctx context.Context) ([]transport.Tool, error) {
+	return onSession(ctx, s, func(c *rpc.Client) ([]transport.Tool, error) { return c.List(ctx) })
+}
+
+// deliver takes a message of the server that is no reply.
+func (s *session) deliver(ctx context.Context, msg jsonrpc.Message) {
+	s.mu.Lock()
+	c := s.current.client
+	s.mu.Unlock()
+	c.Deliver(ctx, msg)
+}
+
+// Clean implements [transport.Reporter]. There is no process whose exit could be told.
+func (s *session) Clean() bool { return false }
 
 // Down implements [transport.Session].
 func (s *session) Down() <-chan struct{} { return s.down }
@@ -92,9 +121,6 @@ func (s *session) Stop(stage transport.Stage) {
 	}
 }
 
-// errBroken is why a session is down whose last request said more than we know here.
-var errBroken = errors.New("HTTP session broke")
-
 // becomeDown ends the session for callers. The first reason counts.
 func (s *session) becomeDown(why error) {
 	s.mu.Lock()
@@ -105,53 +131,48 @@ func (s *session) becomeDown(why error) {
 	}
 }
 
-// lost is told by the SDK's reader that it can read no more.
-func (s *session) lost(err error) {
-	switch text := err.Error(); {
-	case errors.Is(err, io.EOF):
-		err = errBroken // the SDK gave up after a failed request, or we closed it
-	case strings.Contains(text, "failed to decode response"):
-		err = fmt.Errorf("invalid JSON response: %w", err)
-	case strings.Contains(text, "failed to decode event"):
-		err = fmt.Errorf("invalid JSON in SSE data: %w", err)
-	}
-	s.becomeDown(err)
-}
-
 // finish waits for the first rung and ends the session: DELETE, then nothing in flight.
 func (s *session) finish() {
 	<-s.closing
 	s.delete()
 	s.becomeDown(errClosed)
-	s.client.Shut()
+	s.mu.Lock()
+	s.ended = true
+	c := s.current.client
+	s.mu.Unlock()
+	c.Shut()
 	s.end()
 	s.wire.close()
+	s.helpers.Wait()
+	s.current.client.Shut() // the one that a renewal set meanwhile
 	close(s.done)
+}
+
+// help runs f in a goroutine that Done waits for. It returns false when it is too late for
+// that. Called with mu held.
+func (s *session) help(f func()) bool {
+	if !s.ended {
+		s.helpers.Go(f)
+	}
+	return !s.ended
 }
 
 // delete ends the session on the far side. It is best effort: the server may not support
 // it, may be gone, or may hang until a later rung abandons the request.
 func (s *session) delete() {
-	if s.wire.sessionID() == "" {
+	s.mu.Lock()
+	l := s.current
+	s.mu.Unlock()
+	if l.sessionID() == "" {
 		return
 	}
 	req, err := http.NewRequestWithContext(s.wire.life, http.MethodDelete, s.wire.endpoint.String(), nil)
 	if err != nil {
 		return
 	}
-	s.wire.decorate(req)
+	l.decorate(req)
 	resp, err := s.wire.base.RoundTrip(req)
 	if err == nil {
 		_ = resp.Body.Close()
 	}
-}
-
-// close lets no further request out, waits for those in flight, whose contexts have ended,
-// and closes the connections.
-func (w *wire) close() {
-	w.mu.Lock()
-	w.closed = true
-	w.mu.Unlock()
-	w.inFlight.Wait()
-	w.base.CloseIdleConnections()
 }

@@ -1,7 +1,6 @@
 package streamable
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,15 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-const (
-	sessionHeader  = "Mcp-Session-Id"
-	protocolHeader = "Mcp-Protocol-Version"
-	// maxRefusal bounds how much of an HTTP error body is read.
-	maxRefusal = 64 << 10
-)
-
-// wire is the RoundTripper of one session. It adds the credentials, tells the exchange of
-// a request what HTTP said, and knows when nothing is in flight any more.
+// wire is what the links of one incarnation share: the connections, and the knowledge of
+// when nothing is in flight any more.
 type wire struct {
 	endpoint *url.URL
 	auth     string
@@ -32,38 +24,22 @@ type wire struct {
 	max      int64
 	life     context.Context // ends with the last rungs of the stop ladder
 	lost     func(error)
+	deliver  func(context.Context, jsonrpc.Message) // takes what is no reply
 
-	mu       sync.Mutex
-	id       string         // of the HTTP session, once the server has issued one
-	protocol string         // negotiated version
-	closed   bool           // no further request is let out
-	inFlight sync.WaitGroup // requests whose body is still open
-}
-
-// RoundTrip implements http.RoundTripper.
-func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method == http.MethodDelete {
-		// The SDK ends sessions by itself, under a lock and a clock of its own. When to
-		// end one is a rung of the stop ladder, which sends its own DELETE.
-		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: req, Header: http.Header{}}, nil
-	}
-	ex := rpc.ExchangeOf(req.Context())
-	resp, err := w.send(req, ex)
-	if err != nil {
-		err = describe(err)
-		if ex != nil {
-			ex.Failed(err)
-		}
-		return nil, err
-	}
-	w.remember(resp)
-	if resp.StatusCode/100 != 2 && ex != nil && !w.follows(resp) {
-		w.judge(resp, ex)
-	}
-	return resp, nil
+	mu        sync.Mutex
+	closed    bool           // no further request is let out
+	inFlight  sync.WaitGroup // requests whose body is still open
+	lingering []*body        // answered streams, the oldest first
+	drains    sync.WaitGroup // who reads them
 }
 
 // send sends one request, bounded by its own context and by the life of the session.
+//
+// net/http sends it a second time in one case only: a kept connection turned out to be
+// closed before a single byte of the request was written to it. A connection that breaks
+// later leaves it open whether the server acted on the request, so that is a failure of
+// unknown outcome (SPEC CA-7). To rely on more, net/http would have to know the request as
+// idempotent, and it takes no POST for that.
 func (w *wire) send(req *http.Request, ex *rpc.Exchange) (*http.Response, error) {
 	w.mu.Lock()
 	if w.closed {
@@ -78,95 +54,48 @@ func (w *wire) send(req *http.Request, ex *rpc.Exchange) (*http.Response, error)
 	if ex != nil {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: ex.Wrote})
 	}
-	out := req.Clone(ctx)
-	w.decorate(out)
-	resp, err := w.base.RoundTrip(out)
+	resp, err := w.base.RoundTrip(req.Clone(ctx))
 	if err != nil {
 		release()
-		return nil, err
+		return nil, describe(err)
 	}
-	resp.Body = &body{ReadCloser: resp.Body, left: w.max, max: w.max, release: release, ex: ex}
+	resp.Body = &body{ReadCloser: resp.Body, release: release, cancel: func() { cancel(errClosed) }}
 	return resp, nil
 }
 
-// decorate adds what the far side must see. Credentials go to the declared origin only
-// (SPEC SE-4).
-func (w *wire) decorate(req *http.Request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.auth != "" && sameOrigin(req.URL, w.endpoint) {
-		req.Header.Set("Authorization", w.auth)
-	}
-	if w.id != "" {
-		req.Header.Set(sessionHeader, w.id)
-	}
-	if w.protocol != "" && req.Header.Get(protocolHeader) == "" {
-		req.Header.Set(protocolHeader, w.protocol)
-	}
-}
+// redirect is the CheckRedirect of the client. What is followed was decided by follows: the
+// client sees no other redirect.
+func (w *wire) redirect(*http.Request, []*http.Request) error { return nil }
 
-// remember notes the id of the session.
-func (w *wire) remember(resp *http.Response) {
-	if id := resp.Header.Get(sessionHeader); id != "" {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.id = id
-	}
-}
-
-// negotiated sets the version that later requests name. The SDK would do it, but the
-// wrapped connection hides from it that the handshake is over.
-func (w *wire) negotiated(version string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.protocol = version
-}
-
-// sessionID returns the id of the HTTP session, or "".
-func (w *wire) sessionID() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.id
-}
-
-// judge tells the exchange what an answer outside 2xx means. The peer's own MCP reply with
-// the id of the request is an answer whatever its status: some servers send unknown
-// methods as 404. Everything else is a refusal, and some refusals end the session.
-func (w *wire) judge(resp *http.Response, ex *rpc.Exchange) {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	_ = resp.Body.Close()
-	resp.Body = io.NopCloser(bytes.NewReader(text))
-	if msg, err := jsonrpc.DecodeMessage(text); err == nil {
-		if reply, ok := msg.(*jsonrpc.Response); ok && reply.Error != nil && ex.Replied(reply) {
-			return
-		}
-	}
-	expired := resp.StatusCode == http.StatusNotFound && w.sessionID() != ""
-	ex.Refused(resp.StatusCode, expired, string(text))
-	switch {
-	case expired:
-		w.lost(errors.New("session expired: HTTP 404 Not Found"))
-	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
-		w.lost(fmt.Errorf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
-	}
-}
-
-// redirect is the CheckRedirect of the client: only within the origin, and only redirects
-// that keep method and body. Others are left as the answer that they are.
-func (w *wire) redirect(req *http.Request, via []*http.Request) error {
-	if len(via) > maxRedirects || req.Method != via[0].Method || !sameOrigin(req.URL, w.endpoint) {
-		return http.ErrUseLastResponse
-	}
-	return nil
-}
-
-// follows reports whether the client will follow this redirect, so that it is no answer.
+// follows reports whether the client will follow an answer: a redirect within the declared
+// origin that keeps method and body. All others are answers, and refusals.
 func (w *wire) follows(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
 		return false
 	}
 	target, err := resp.Location()
-	return err == nil && sameOrigin(target, w.endpoint)
+	return err == nil && sameOrigin(target, w.endpoint) && redirects(resp.Request) < maxRedirects
+}
+
+// redirects counts the redirects that led to a request.
+func redirects(req *http.Request) int {
+	n := 0
+	for req.Response != nil && n < maxRedirects {
+		req = req.Response.Request
+		n++
+	}
+	return n
+}
+
+// close lets no further request out, waits for those in flight, whose contexts have ended,
+// and closes the connections.
+func (w *wire) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.inFlight.Wait()
+	w.drains.Wait()
+	w.base.CloseIdleConnections()
 }
 
 // sameOrigin compares scheme, host and effective port.
@@ -185,38 +114,24 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// body bounds an answer and knows when it was dealt with.
+// body knows when an answer was dealt with.
 type body struct {
 	io.ReadCloser
-	left, max int64
-	release   func()
-	ex        *rpc.Exchange
+	release func()
+	cancel  func()
 }
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		err := fmt.Errorf("the answer has more than %d bytes", b.max)
-		b.fail(err)
-		return 0, err
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
+	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = describe(err)
-		b.fail(err)
 	}
 	return n, err
 }
 
-// fail tells the exchange why its answer cannot be read.
-func (b *body) fail(err error) {
-	if b.ex != nil {
-		b.ex.Failed(err)
-	}
-}
-
-// Close implements io.Closer.
+// Close implements io.Closer. An answer that was not read to its end takes its connection
+// with it.
 func (b *body) Close() error {
 	defer b.release()
 	return b.ReadCloser.Close()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -17,6 +18,7 @@ const (
 	methodInitialize = "initialize"
 	methodList       = "tools/list"
 	methodCall       = "tools/call"
+	methodPing       = "ping"
 )
 
 // Options configures a Client.
@@ -33,6 +35,8 @@ type Options struct {
 	OwnFaults bool
 	// Lost is told once when nothing can be read any more, with the reason of the reader.
 	Lost func(error)
+	// Signals takes what the peer says about itself. Nil means that nobody listens.
+	Signals *Signals
 	// Negotiated, if any, is told the protocol version as soon as the peer has chosen it.
 	Negotiated func(version string)
 }
@@ -51,7 +55,10 @@ func New(t mcp.Transport, opts Options) *Client {
 		Capabilities:   &mcp.ClientCapabilities{},                  // neither roots nor sampling: nobody could answer
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}, // one call is one request
 	})
-	return &Client{opts: opts, sdk: sdk, tap: &tap{inner: t, conn: newConn(opts.Lost, opts.Negotiated)}}
+	if opts.Signals == nil {
+		opts.Signals = NewSignals()
+	}
+	return &Client{opts: opts, sdk: sdk, tap: &tap{inner: t, conn: newConn(opts.Lost, opts.Negotiated, opts.Signals)}}
 }
 
 // Initialize performs the handshake and reads the complete tool list. When ctx ends it
@@ -66,7 +73,7 @@ func (c *Client) Initialize(ctx context.Context) ([]transport.Tool, error) {
 	})
 	var tools []transport.Tool
 	if err == nil {
-		tools, err = c.list(ctx, session, true)
+		tools, err = c.firstList(ctx, session)
 	}
 	if !stop() && err == nil { // the context ended after the last reply: the session is shut
 		_, err = transport.Classify(transport.Seen{Method: methodList, Phase: callerr.PhaseList, Written: true, Caller: context.Cause(ctx)})
@@ -194,6 +201,33 @@ func (c *Client) masked(err error) error {
 	}
 	e.Msg = c.opts.Secrets.Mask(e.Msg)
 	return e
+}
+
+// Deliver takes a message that reached us beside the connection of the SDK, such as one on
+// the stream of an HTTP answer. It never waits for the peer. Replies are not delivered this
+// way: they belong to an [Exchange].
+func (c *Client) Deliver(ctx context.Context, msg jsonrpc.Message) {
+	req, ok := msg.(*jsonrpc.Request)
+	if ok {
+		c.opts.Signals.Hear()
+	}
+	if !ok || !c.tap.conn.ask(req) {
+		c.tap.conn.dropped.Add(1)
+		return
+	}
+	if req.IsCall() {
+		go c.answer(ctx, req) // at most maxServerRequests at a time: ask has counted it
+	}
+}
+
+// answer answers a request that was delivered: pings, and a refusal of everything else,
+// since we declare no capability.
+func (c *Client) answer(ctx context.Context, req *jsonrpc.Request) {
+	resp := &jsonrpc.Response{ID: req.ID, Result: json.RawMessage("{}")}
+	if req.Method != methodPing {
+		resp = &jsonrpc.Response{ID: req.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client answers ping only"}}
+	}
+	_ = c.tap.conn.Write(ctx, resp) // a peer that cannot be told will notice by itself
 }
 
 // InFlight counts the requests that were written and wait for a reply.

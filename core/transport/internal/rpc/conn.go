@@ -3,7 +3,9 @@ package rpc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net/url"
 	"sync"
 	"sync/atomic"
 
@@ -44,6 +46,7 @@ func (t *tap) Connect(ctx context.Context) (mcp.Connection, error) {
 type conn struct {
 	fault   func(error)  // told once when reading ends, with the reason
 	greeted func(string) // told the negotiated version before the SDK is
+	signals *Signals
 	shut    chan struct{}
 
 	mu       sync.Mutex
@@ -58,10 +61,11 @@ type conn struct {
 }
 
 // newConn returns a connection that is not attached yet.
-func newConn(fault func(error), greeted func(string)) *conn {
+func newConn(fault func(error), greeted func(string), signals *Signals) *conn {
 	return &conn{
 		fault:   fault,
 		greeted: greeted,
+		signals: signals,
 		shut:    make(chan struct{}),
 		open:    make(map[jsonrpc.ID]*Exchange),
 		unsent:  make(map[jsonrpc.ID]struct{}),
@@ -104,23 +108,37 @@ func (c *conn) Close() error {
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if resp, ok := msg.(*jsonrpc.Response); ok {
 		defer c.answered(resp.ID)
-		return c.inner.Write(ctx, msg)
+		return c.inner.Write(detached(ctx), msg)
 	}
 	req := msg.(*jsonrpc.Request)
 	if !req.IsCall() {
 		if req.Method == notificationCancelled && c.neverSent(req) {
 			return nil // the peer has not heard of the request
 		}
-		return c.inner.Write(ctx, msg)
+		return c.notify(ctx, req)
 	}
 	return c.writeCall(ctx, req)
+}
+
+// notify writes a notification of ours. One that belongs to an exchange, as the end of the
+// handshake does, can fail it.
+func (c *conn) notify(ctx context.Context, req *jsonrpc.Request) error {
+	err := c.inner.Write(detached(ctx), req)
+	if ex := ExchangeOf(ctx); ex != nil && err != nil {
+		why := err
+		if outer, ok := errors.AsType[*url.Error](err); ok {
+			why = outer.Err // without the URL, which may hold a secret
+		}
+		ex.Failed(why)
+	}
+	return err
 }
 
 // writeCall writes a request of ours.
 func (c *conn) writeCall(ctx context.Context, req *jsonrpc.Request) error {
 	ex := ExchangeOf(ctx)
 	if ex == nil || !ex.bind(req.ID) {
-		return c.inner.Write(ctx, req)
+		return c.inner.Write(detached(ctx), req)
 	}
 	c.mu.Lock()
 	c.open[req.ID] = ex
@@ -164,6 +182,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			c.finished.Do(func() { c.fault(err) })
 			return nil, err
 		}
+		c.signals.Hear()
 		switch m := msg.(type) {
 		case *jsonrpc.Response:
 			if pass := c.reply(m); pass != nil {
@@ -171,7 +190,10 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 		case *jsonrpc.Request:
 			if c.ask(m) {
-				return m, nil
+				if m.IsCall() {
+					return m, nil
+				}
+				continue
 			}
 		}
 		c.dropped.Add(1)
@@ -219,13 +241,17 @@ func (c *conn) greet(resp *jsonrpc.Response) {
 	}
 }
 
-// ask admits a request of the peer. Notifications are dropped: nobody here listens to
-// them, and the SDK would queue them without a bound. So is a request under an id that is
+// ask admits a request of the peer, or a notification that means something to us. The others
+// are dropped, and none reaches the SDK, which would queue them without a bound. So is a request under an id that is
 // still unanswered: the SDK would refuse it from its reading goroutine, and a peer that
 // does not read would stop us from reading.
 func (c *conn) ask(req *jsonrpc.Request) bool {
 	if !req.IsCall() {
-		return false
+		changed := req.Method == notificationListChanged
+		if changed {
+			c.signals.Change()
+		}
+		return changed
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

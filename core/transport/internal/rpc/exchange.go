@@ -35,6 +35,11 @@ func ExchangeOf(ctx context.Context) *Exchange {
 	return ex
 }
 
+// detached returns ctx without its exchange, for what is written beside the request.
+func detached(ctx context.Context) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, (*Exchange)(nil))
+}
+
 // with returns ctx carrying ex.
 func (ex *Exchange) with(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, ex)
@@ -72,6 +77,13 @@ func (ex *Exchange) Replied(resp *jsonrpc.Response) bool {
 	}
 	ex.reply = &transport.Reply{Result: resp.Result, Error: resp.Error}
 	return true
+}
+
+// Awaits reports whether id is the one of the request.
+func (ex *Exchange) Awaits(id jsonrpc.ID) bool {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.bound && ex.id == id
 }
 
 // bind gives the exchange the id under which the SDK writes it. One exchange is one

@@ -17,6 +17,10 @@ const (
 	maxPages = 1000
 	// maxTools bounds one tool list likewise.
 	maxTools = 100_000
+	// maxEmptyAgain is how often an empty first list is asked for again. A proxy may answer
+	// before the server behind it is up (SPEC CA-15). There is no pause in between: waiting
+	// is not ours to decide, and a late list announces itself by list_changed.
+	maxEmptyAgain = 3
 )
 
 // page is one answer to tools/list. Schemas stay as the peer sent them.
@@ -27,6 +31,16 @@ type page struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	} `json:"tools"`
 	NextCursor string `json:"nextCursor"`
+}
+
+// firstList reads the tool list that ends a connect. An empty one is believed at once only
+// of a server that declares no tools.
+func (c *Client) firstList(ctx context.Context, session *mcp.ClientSession) ([]transport.Tool, error) {
+	tools, err := c.list(ctx, session, true)
+	for again := 0; again < maxEmptyAgain && err == nil && len(tools) == 0 && declaresTools(session); again++ {
+		tools, err = c.list(ctx, session, true)
+	}
+	return tools, err
 }
 
 // list reads every page of the tool list, or fails as a whole: a partial list would make
@@ -40,7 +54,7 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession, handshake
 			return err
 		})
 		if err != nil {
-			if hasNoTools(session, err) {
+			if cursor == "" && hasNoTools(session, err) {
 				return tools, nil
 			}
 			return nil, err
@@ -60,12 +74,14 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession, handshake
 // hasNoTools recognises a server that offers prompts or resources only: it declares no
 // tools and knows no tools/list.
 func hasNoTools(session *mcp.ClientSession, err error) bool {
-	init := session.InitializeResult()
-	if init != nil && init.Capabilities != nil && init.Capabilities.Tools != nil {
-		return false
-	}
 	wire, ok := errors.AsType[*jsonrpc.Error](err)
-	return ok && transport.UnknownMethod(wire)
+	return ok && transport.UnknownMethod(wire) && !declaresTools(session)
+}
+
+// declaresTools reports whether the server said that it has tools.
+func declaresTools(session *mcp.ClientSession) bool {
+	init := session.InitializeResult()
+	return init != nil && init.Capabilities != nil && init.Capabilities.Tools != nil
 }
 
 // parsePage appends the tools of one page and returns the cursor of the next one.
