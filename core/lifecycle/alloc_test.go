@@ -1,6 +1,9 @@
 package lifecycle
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestCallsAllocateNothing: the steady state of a busy daemon.
 func TestCallsAllocateNothing(t *testing.T) {
@@ -17,6 +20,67 @@ func TestCallsAllocateNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(1000, step); n != 0 {
 		t.Errorf("%v allocations per call", n)
+	}
+}
+
+// TestWiderCallsAllocateNothing: with policies, with bounds that are reached, and with owners that
+// are born and die.
+func TestWiderCallsAllocateNothing(t *testing.T) {
+	const n = 20
+	cfg := DefaultConfig()
+	cfg.MaxLive, cfg.MaxDialing, cfg.MaxSpawning, cfg.StartTimeout = n/2, 2, 1, time.Minute
+	m := New(cfg)
+	wishes := [...]*Policy{nil, {IdleTimeout: time.Minute}, {MinUptime: time.Second}, {CallTimeout: time.Hour}}
+	var tickets Tickets
+	var open []Ticket
+	var now Instant
+	born := OwnerID(0)
+	perform := func(out Output) { // what begins connects, what is stopped ends
+		for queue := append(make([]Effect, 0, 64), out.Effects...); len(queue) > 0; queue = queue[1:] {
+			switch e := queue[0]; e.Kind {
+			case EffectDial:
+				queue = append(queue, m.Step(now, Spawned(e.Peer, e.Gen)).Effects...)
+				queue = append(queue, m.Step(now, Started(e.Peer, e.Gen)).Effects...)
+				queue = append(queue, m.Step(now, InputConnected(e.Peer, e.Gen, 3)).Effects...)
+				queue = append(queue, m.Step(now, Relisted(e.Peer, e.Gen, 4)).Effects...)
+			case EffectStop:
+				queue = append(queue, m.Step(now, Exited(e.Peer, e.Gen)).Effects...)
+			case EffectAbandonDial, EffectAbandonCall, EffectForget:
+			}
+		}
+	}
+	cycle := func() {
+		born++
+		now += Instant(10 * time.Second)
+		perform(m.Step(now, OwnerBorn(born)))
+		for i := range n {
+			in := Declare(0, born, NameID(i), fpOf(i))
+			in.Policy = wishes[i%len(wishes)]
+			perform(m.Step(now, in))
+			id := tickets.New()
+			open = append(open, id)
+			perform(m.Step(now, Dispatch(id, born, NameID(i))))
+			perform(m.Step(now, CallDone(id, DoneAnswered)))
+		}
+		if born > 1 {
+			perform(m.Step(now, OwnerDied(born-1)))
+		}
+		for _, id := range open {
+			tickets.Release(id)
+		}
+		open = open[:0]
+	}
+	for range 3 {
+		cycle()
+	}
+	if m.Stats().Reclaimed == 0 || m.Stats().Overloaded > 0 {
+		t.Fatalf("%+v, want bounds that bite and nobody refused", m.Stats())
+	}
+	if v := m.Audit(); v != nil {
+		t.Fatal(v)
+	}
+	if allocs := testing.AllocsPerRun(20, cycle); allocs != 0 {
+		t.Errorf("%v allocations per cycle", allocs)
 	}
 }
 

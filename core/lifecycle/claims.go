@@ -47,7 +47,7 @@ func (m *Machine) declare(in *Input) {
 	}
 	key := claimKey{in.Owner, in.Name}
 	i, held := m.byKey[key]
-	wish := wishOf(in.Policy)
+	wish := wishIn(in.Policy)
 	if held && m.peers[m.claims[i].peer].fp == in.FP {
 		m.setPolicy(i, wish)
 		return // SPEC CL-6
@@ -98,9 +98,6 @@ func (m *Machine) mayAct(in *Input) bool {
 
 func (m *Machine) newClaim(key claimKey) int32 {
 	i := alloc(&m.claims, &m.freeClaim, &m.inPeer, &m.inOwner)
-	if int(i) >= len(m.wishes) {
-		m.wishes = append(m.wishes, Policy{})
-	}
 	m.claims[i] = claim{claimKey: key, home: m.owners[key.owner]}
 	m.byKey[key] = i
 	m.holdings[m.claims[i].home].claims.push(m.inOwner, i)
@@ -112,7 +109,7 @@ func (m *Machine) join(i int32, q PeerID, wish Policy) {
 	m.claims[i].peer = q
 	p := &m.peers[q]
 	p.claims.push(m.inPeer, i)
-	m.wishes[i] = wish
+	m.wish(i, wish)
 	m.joinPolicy(q, wish)
 	if p.state != Disconnected {
 		m.tell(i, true)
@@ -128,7 +125,7 @@ func (m *Machine) leave(i int32) {
 func (m *Machine) detach(i int32) {
 	c := &m.claims[i]
 	m.peers[c.peer].claims.remove(m.inPeer, i)
-	m.wishes[i] = Policy{}
+	m.wish(i, Policy{})
 	if m.peers[c.peer].tuned {
 		m.leavePolicy(c.peer)
 	}
@@ -157,10 +154,7 @@ func (m *Machine) peerOf(fp Fingerprint) PeerID {
 		return id
 	}
 	i := alloc(&m.peers, &m.freePeer)
-	if int(i) >= len(m.policies) {
-		m.policies = append(m.policies, merged{})
-		m.seats = append(m.seats, make([]links, seatsPerPeer)...)
-	}
+	m.seats = reach(m.seats, len(m.peers)*seatsPerPeer)
 	gen := m.peers[i].gen
 	m.peers[i] = peer{fp: fp, used: true, state: Disconnected, gen: gen, since: m.now}
 	m.byFP[fp] = PeerID(i)

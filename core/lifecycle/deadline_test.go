@@ -10,6 +10,7 @@ import (
 
 // picture is all that can be seen of a machine.
 type picture struct {
+	Load     Load
 	Stats    Stats
 	Deadline Instant
 	Live     int
@@ -17,27 +18,30 @@ type picture struct {
 }
 
 func pictureOf(m *Machine) picture {
-	p := picture{Stats: m.Stats(), Deadline: m.Deadline(), Live: m.Live()}
+	p := picture{Load: m.Load(), Stats: m.Stats(), Deadline: m.Deadline(), Live: m.Live()}
 	for id := PeerID(1); int(id) < m.Slots(); id++ {
 		p.Views = append(p.Views, m.View(id))
 	}
 	return p
 }
 
-// randomInput draws one that is legal, for three names of one owner on two peers.
+// randomInput draws one that is legal, for three names of one owner on three peers.
 func randomInput(t *rapid.T, m *Machine, tickets *Tickets, open *[]Ticket) Input {
 	name := NameID(rapid.IntRange(1, 3).Draw(t, "name"))
-	id := PeerID(rapid.IntRange(1, 2).Draw(t, "peer"))
+	id := PeerID(rapid.IntRange(1, 3).Draw(t, "peer"))
 	v := m.View(id)
-	switch k := InputKind(rapid.IntRange(int(InDeclare), int(InExited)).Draw(t, "kind")); k {
+	switch k := InputKind(rapid.IntRange(int(InDeclare), inputKinds-1).Draw(t, "kind")); k {
 	case InDeclare:
-		return Declare(0, alice, name, Fingerprint{byte(id)})
+		in := Declare(0, alice, name, Fingerprint{byte(id)})
+		in.Policy = rapid.SampledFrom([]*Policy{nil, {IdleTimeout: 9 * time.Second}, {MinUptime: time.Minute}, {Pinned: true},
+			{StartTimeout: 7 * time.Second}}).Draw(t, "policy")
+		return in
 	case InRelease:
 		return Release(0, alice, name)
 	case InDispatch, InEnsure, InReconnect:
 		*open = append(*open, tickets.New())
 		return Input{Kind: k, Ticket: (*open)[len(*open)-1], Owner: alice, Name: name}
-	case InConnected, InConnectFailed, InBroken, InExited:
+	case InConnected, InConnectFailed, InBroken, InExited, InSpawned, InStarted, InRelisted:
 		if v.State != NoState && v.Gen > 0 {
 			return Input{Kind: k, Peer: id, Gen: v.Gen, Tools: 2}
 		}
@@ -57,6 +61,10 @@ func TestDeadlineIsWhenSomethingHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := labConfig()
 		cfg.IdleTimeout = rapid.SampledFrom([]time.Duration{0, 1, 7, 40 * time.Second, 25 * time.Second}).Draw(t, "T")
+		cfg.MaxLive = rapid.IntRange(0, 2).Draw(t, "live")
+		cfg.MaxDialing = rapid.IntRange(0, 1).Draw(t, "dialing")
+		cfg.MaxSpawning = rapid.IntRange(0, 1).Draw(t, "spawning")
+		cfg.QueueTimeout = 15 * time.Second
 		m := New(cfg)
 		m.Step(0, OwnerBorn(alice))
 		var tickets Tickets

@@ -1,5 +1,7 @@
 package lifecycle
 
+import "slices"
+
 // A peer may sit in three lists at a time: an expiry class, the unused incarnations, and the
 // queue. Its seats are neighbours in one slab, since lists that are in the same order then
 // share their cache lines.
@@ -53,15 +55,18 @@ func alloc[T any](slab *[]T, free *[]int32, more ...*[]links) int32 {
 		*free = (*free)[:n-1]
 		return i
 	}
-	var zero T
-	if len(*slab) == 0 {
-		*slab = append(*slab, zero)
-	}
-	*slab = append(*slab, zero)
+	*slab = reach(*slab, max(len(*slab)+1, 2))
 	for _, ls := range more {
-		for len(*ls) < len(*slab) {
-			*ls = append(*ls, links{})
-		}
+		*ls = reach(*ls, len(*slab))
 	}
 	return int32(len(*slab) - 1)
+}
+
+// reach makes a slab at least n entries long. A slab that is full grows by half: append alone
+// would by a quarter, and copy a large one twice as often.
+func reach[T any](slab []T, n int) []T {
+	if n > cap(slab) {
+		slab = slices.Grow(slab, n+n/2-len(slab))
+	}
+	return slab[:max(n, len(slab))]
 }

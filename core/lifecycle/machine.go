@@ -8,13 +8,13 @@ type Machine struct {
 	now Instant
 
 	peers    []peer
-	policies []merged // of peers that are tuned
+	policies []merged // of peers that are tuned, as far as there are any
 	seats    []links  // of peers, see seatsPerPeer
 	freePeer []int32
 	byFP     map[Fingerprint]PeerID
 
 	claims    []claim
-	wishes    []Policy // of claims
+	wishes    []Policy // of claims, as far as any asks for something
 	freeClaim []int32
 	byKey     map[claimKey]int32
 	inPeer    []links // claims of a peer, in the order in which they joined
@@ -148,10 +148,8 @@ func New(cfg Config) *Machine {
 		owners:   map[OwnerID]int32{},
 		holdings: make([]holdings, 1),
 		peers:    make([]peer, 1),
-		policies: make([]merged, 1),
 		seats:    make([]links, seatsPerPeer),
 		claims:   make([]claim, 1),
-		wishes:   make([]Policy, 1),
 		tickets:  make([]ticket, 1),
 		inPeer:   make([]links, 1),
 		inOwner:  make([]links, 1),

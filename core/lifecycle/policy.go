@@ -64,8 +64,8 @@ func (x merged) with(p Policy) merged {
 	return y
 }
 
-// wishOf reads the policy of an input, which may be nil.
-func wishOf(p *Policy) Policy {
+// wishIn reads the policy of an input, which may be nil.
+func wishIn(p *Policy) Policy {
 	if p == nil {
 		return Policy{}
 	}
@@ -75,10 +75,27 @@ func wishOf(p *Policy) Policy {
 	return *p
 }
 
+// wish notes what a claim asks for. Where nobody asks for anything nothing is kept.
+func (m *Machine) wish(i int32, p Policy) {
+	if p != (Policy{}) {
+		m.wishes = reach(m.wishes, int(i)+1)
+	}
+	if int(i) < len(m.wishes) {
+		m.wishes[i] = p
+	}
+}
+
+func (m *Machine) wishOf(i int32) Policy {
+	if int(i) < len(m.wishes) {
+		return m.wishes[i]
+	}
+	return Policy{}
+}
+
 // setPolicy changes what one claim asks for.
 func (m *Machine) setPolicy(i int32, wish Policy) {
-	if m.wishes[i] != wish {
-		m.wishes[i] = wish
+	if m.wishOf(i) != wish {
+		m.wish(i, wish)
 		m.mergePolicies(m.claims[i].peer)
 	}
 }
@@ -107,9 +124,9 @@ func (m *Machine) mergePolicies(id PeerID) {
 		return
 	}
 	i := p.claims.head
-	all := mergedOf(m.wishes[i])
+	all := mergedOf(m.wishOf(i))
 	for i = m.inPeer[i].next; i != 0; i = m.inPeer[i].next {
-		all = all.with(m.wishes[i])
+		all = all.with(m.wishOf(i))
 	}
 	m.retune(id, all)
 }
@@ -123,9 +140,9 @@ func (m *Machine) leavePolicy(id PeerID) {
 	}
 	before := m.policies[id]
 	i := p.claims.head
-	all := mergedOf(m.wishes[i])
+	all := mergedOf(m.wishOf(i))
 	for i = m.inPeer[i].next; i != 0 && all != before; i = m.inPeer[i].next {
-		all = all.with(m.wishes[i])
+		all = all.with(m.wishOf(i))
 	}
 	m.retune(id, all)
 }
@@ -138,7 +155,10 @@ func (m *Machine) retune(id PeerID, x merged) {
 	if tuned == p.tuned && (!tuned || m.policies[id] == x) {
 		return
 	}
-	p.tuned, m.policies[id] = tuned, x
+	if p.tuned = tuned; tuned {
+		m.policies = reach(m.policies, int(id)+1)
+		m.policies[id] = x
+	}
 	m.reclass(id)
 	if p.spare {
 		m.shelterEnd = 0 // it may end sooner or later now
@@ -148,8 +168,11 @@ func (m *Machine) retune(id PeerID, x merged) {
 // period returns T of a peer; 0 is never. A claim without a wish means the Config's T, and
 // nothing is longer than for ever.
 func (m *Machine) period(id PeerID) time.Duration {
+	if !m.peers[id].tuned {
+		return m.cfg.IdleTimeout
+	}
 	x := &m.policies[id]
-	if !m.peers[id].tuned || x.IdleTimeout == 0 || x.openIdle && m.cfg.IdleTimeout == 0 {
+	if x.IdleTimeout == 0 || x.openIdle && m.cfg.IdleTimeout == 0 {
 		return m.cfg.IdleTimeout
 	}
 	return longest(x.IdleTimeout, x.openIdle, m.cfg.IdleTimeout)

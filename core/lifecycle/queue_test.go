@@ -192,8 +192,7 @@ func TestOverloadedReconnect(t *testing.T) {
 	l.at(6).want(TimeReached(), "r refused (overloaded)")
 	l.want(l.ask(1), "t1 refused (failed) cause exited retry 40s")
 	l.at(36).do(Reconnect(l.ticket("s"), alice, 1))
-	l.at(41).want(TimeReached(), "s refused (overloaded)") // and it is past its time
-	l.want(TimeReached(), "alice/1: disconnected")
+	l.at(41).want(TimeReached(), "alice/1: disconnected; s refused (overloaded)") // past its time
 }
 
 // TestOverloadedRestart: a peer that was Connecting may be tried again at once, for nothing of
