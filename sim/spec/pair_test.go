@@ -50,7 +50,7 @@ func (p *pair) step(in lc.Input) error {
 	given, swallowed := p.tamper.input(p, in)
 	var out lc.Output
 	if !swallowed {
-		out = p.tamper.output(p.machine.Step(p.now, given))
+		out = p.tamper.output(p, p.machine.Step(p.now, given))
 	}
 	p.learn(in, claimedBefore, out)
 	seen := p.seen(out)
@@ -106,7 +106,7 @@ func (p *pair) compare() error {
 	}
 	used := 0
 	for id := lc.PeerID(1); int(id) < p.machine.Slots(); id++ {
-		v := p.tamper.view(p.machine.View(id))
+		v := p.tamper.view(p, p.machine.View(id))
 		if v.State == lc.NoState {
 			continue
 		}
@@ -223,7 +223,8 @@ type tamper struct {
 	cfg  func(*lc.Config)
 	in   func(*pair, *lc.Input) (swallow bool)
 	out  func(*lc.Output)
-	look func(*lc.View)
+	lie  func(*pair, *lc.Output)
+	look func(*pair, *lc.View)
 }
 
 func (t *tamper) config(c lc.Config) lc.Config {
@@ -241,18 +242,23 @@ func (t *tamper) input(p *pair, in lc.Input) (lc.Input, bool) {
 	return in, swallow
 }
 
-func (t *tamper) output(out lc.Output) lc.Output {
+func (t *tamper) output(p *pair, out lc.Output) lc.Output {
+	if t.out == nil && t.lie == nil {
+		return out
+	}
+	out.Effects, out.Events = slices.Clone(out.Effects), slices.Clone(out.Events)
+	out.Replies = slices.Clone(out.Replies)
 	if t.out != nil {
-		out.Effects, out.Events = slices.Clone(out.Effects), slices.Clone(out.Events)
-		out.Replies = slices.Clone(out.Replies)
 		t.out(&out)
+	} else {
+		t.lie(p, &out)
 	}
 	return out
 }
 
-func (t *tamper) view(v lc.View) lc.View {
+func (t *tamper) view(p *pair, v lc.View) lc.View {
 	if t.look != nil {
-		t.look(&v)
+		t.look(p, &v)
 	}
 	return v
 }

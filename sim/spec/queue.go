@@ -174,6 +174,9 @@ func (m *Model) roomAt() Time {
 func (m *Model) followReclaims(seen Seen) error {
 	var chosen []*peer
 	for _, p := range m.peers {
+		if m.shortage() <= 0 {
+			break // then nothing can have been stopped for that
+		}
 		if p.phase == Up && saidGone(p, seen.Events) || p.phase == Broken && stops(p, seen.Effects) > 0 {
 			chosen = append(chosen, p)
 		}

@@ -22,7 +22,7 @@ type sabotage struct {
 
 // symptoms are the clauses under which a machine comes out that lives in another world than the
 // model, whatever led it there.
-const symptoms = " ST-1 ST-2 ST-3 ST-5 DI-9 RE-9 PR-2"
+const symptoms = " ST-1 ST-2 ST-3 ST-5 DI-9 RE-9 PR-2 PR-6"
 
 func eachEvent(f func(*lc.Event)) func(*lc.Output) {
 	return func(o *lc.Output) {
@@ -192,14 +192,176 @@ var sabotages = []sabotage{
 	{"hurries the ladder", "PR-2 RE-9 ST-3", tamper{cfg: func(c *lc.Config) { c.TerminateGrace-- }}},
 	{"lets too many wait", "DI-9", tamper{cfg: func(c *lc.Config) { c.MaxWaiters++ }}},
 
+	// Policies, bounds and the queue.
+	{"allows one incarnation too many", "PR-6", tamper{cfg: func(c *lc.Config) {
+		if c.MaxLive > 0 {
+			c.MaxLive++
+		}
+	}}},
+	{"allows one attempt too many", "PR-6", tamper{cfg: func(c *lc.Config) {
+		if c.MaxDialing > 0 {
+			c.MaxDialing++
+		}
+	}}},
+	{"allows one spawn too many", "PR-6", tamper{cfg: func(c *lc.Config) {
+		if c.MaxSpawning > 0 {
+			c.MaxSpawning++
+		}
+	}}},
+	{"lets too many queue", "PR-6", tamper{cfg: func(c *lc.Config) {
+		if c.MaxQueued > 0 {
+			c.MaxQueued++
+		}
+	}}},
+	{"has no room where there is some", "PR-6 ST-5 DI-1", tamper{cfg: func(c *lc.Config) {
+		if c.MaxLive == 0 {
+			c.MaxLive = 1
+		}
+	}}},
+	{"lets them queue for ever", "PR-6 ST-4", tamper{cfg: func(c *lc.Config) { c.QueueTimeout = 10_000 }}},
+	{"tires of the queue too early", "PR-6 RE-9 ST-4 ST-3 DI-9", tamper{cfg: func(c *lc.Config) {
+		if c.QueueTimeout > 0 {
+			c.QueueTimeout--
+		}
+	}}},
+	{"serves the queue from its end", "PR-6", tamper{lie: dialLastQueued}},
+	{"counts the wait against the connect budget", "DI-4 ST-5 DI-12", tamper{in: impatient()}},
+	{"fails a peer for want of room", "ST-1 PR-6", tamper{look: func(_ *pair, v *lc.View) {
+		if v.Queued && v.State == lc.Disconnected {
+			v.State = lc.Failed
+		}
+	}}},
+	{"tells of a failure for want of room", "ST-5 RE-4", tamper{out: func(o *lc.Output) {
+		for _, r := range o.Replies {
+			if r.Reason == lc.ReasonOverloaded && len(o.Events) > 0 && o.Events[len(o.Events)-1].State == lc.Disconnected {
+				o.Events[len(o.Events)-1].State = lc.Failed
+			}
+		}
+	}}},
+	{"forgets whom it has no room for", "PR-6 DI-9", tamper{out: dropReplies(func(r lc.Reply) bool { return r.Reason == lc.ReasonOverloaded })}},
+	{"stops what is in use to make room", "RE-2", tamper{lie: stopBusy}},
+	{"stops nothing to make room", "PR-6", tamper{out: func(o *lc.Output) {
+		for _, e := range o.Events {
+			if e.State == lc.Disconnected {
+				o.Effects = slices.DeleteFunc(o.Effects, func(e lc.Effect) bool { return e.Kind == lc.EffectStop })
+				o.Events = slices.DeleteFunc(o.Events, func(e lc.Event) bool { return e.State == lc.Disconnected })
+				return
+			}
+		}
+	}}},
+	{"forgets what was wished", "ST-1 RE-10 RE-1 RE-4", tamper{in: alter(lc.InDeclare, func(_ *pair, in *lc.Input) { in.Policy = nil })}},
+	{"evicts what is pinned", "RE-10 RE-9", tamper{in: wishing(func(w *lc.Policy) { w.Pinned = false }), look: asWished}},
+	{"evicts what is young", "RE-10 RE-9 PR-6", tamper{in: wishing(func(w *lc.Policy) { w.MinUptime = 0 }), look: asWished}},
+	{"lets the shorter wish win", "RE-1 RE-4 RE-9 DI-12", tamper{look: asWished, in: wishing(func(w *lc.Policy) {
+		w.IdleTimeout = min(w.IdleTimeout, 10)
+	})}},
+	{"lists no wishes", "ST-1", tamper{look: func(_ *pair, v *lc.View) { v.Policy = lc.Policy{} }}},
+	{"ignores start budgets", "ST-4 RE-9 DI-4 CL-8 ST-5", tamper{cfg: func(c *lc.Config) { c.StartTimeout = 0 }}},
+	{"overhears starts", "ST-4 RE-9 DI-4 ST-5", tamper{in: swallow(lc.InStarted)}},
+	{"overhears spawns", "PR-6", tamper{in: swallow(lc.InSpawned)}},
+	{"overhears new lists", "CA-10", tamper{in: swallow(lc.InRelisted)}},
+	{"takes a new list for a connect", "CA-10", tamper{out: func(o *lc.Output) {
+		for i := range o.Events {
+			if len(o.Effects)+len(o.Replies) == 0 && o.Events[i].Replay && o.Events[i].State == lc.Connected {
+				o.Events[i].Replay = false
+			}
+		}
+	}}},
+	{"fails what went in peace", "ST-5", tamper{in: alter(lc.InExited, func(_ *pair, in *lc.Input) { in.Clean = false })}},
+	{"takes every exit for peaceful", "ST-5", tamper{in: alter(lc.InExited, func(_ *pair, in *lc.Input) { in.Clean = true })}},
+	{"leaves the calls of the dead", "OL-46", tamper{out: func(o *lc.Output) {
+		o.Effects = slices.DeleteFunc(o.Effects, func(e lc.Effect) bool { return e.Reason == lc.ReasonDeadOwner })
+	}}},
+
 	// Listings.
-	{"lists tools of evicted peers", "ST-1", tamper{look: func(v *lc.View) { v.Tools++ }}},
-	{"hides why it failed", "ST-1", tamper{look: func(v *lc.View) { v.Reason = lc.NoReason }}},
-	{"hides a stop in progress", "ST-1", tamper{look: func(v *lc.View) {
+	{"lists tools of evicted peers", "ST-1", tamper{look: func(_ *pair, v *lc.View) { v.Tools++ }}},
+	{"hides why it failed", "ST-1", tamper{look: func(_ *pair, v *lc.View) { v.Reason = lc.NoReason }}},
+	{"hides a stop in progress", "ST-1", tamper{look: func(_ *pair, v *lc.View) {
 		if v.Phase == lc.Stopping {
 			v.Phase, v.Stage = lc.Absent, lc.NoStage
 		}
 	}}},
+}
+
+// dialLastQueued lets another one that queues have the turn.
+func dialLastQueued(p *pair, o *lc.Output) {
+	for i, e := range o.Effects {
+		for id := lc.PeerID(p.machine.Slots() - 1); id > 0 && e.Kind == lc.EffectDial; id-- {
+			if v := p.machine.View(id); v.Queued {
+				fp := lc.Fingerprint{p.fps[id][0] - 'A'}
+				o.Effects[i].Peer, o.Effects[i].Gen, o.Effects[i].FP = id, v.Gen+1, fp
+				return
+			}
+		}
+	}
+}
+
+// stopBusy says of a peer in use that it was stopped, when somebody queues.
+func stopBusy(p *pair, o *lc.Output) {
+	if p.machine.Load().Queued == 0 || len(o.Events) > 0 {
+		return
+	}
+	for id := lc.PeerID(1); int(id) < p.machine.Slots(); id++ {
+		if v := p.machine.View(id); v.State == lc.Connected && v.InFlight > 0 {
+			o.Effects = append(o.Effects, lc.Effect{Kind: lc.EffectStop, Stage: lc.StageClose, Peer: id, Gen: v.Gen})
+			for _, c := range p.claimsOf(id) {
+				c.State, c.Peer, c.Gen = lc.Disconnected, id, v.Gen
+				o.Events = append(o.Events, c)
+			}
+			return
+		}
+	}
+}
+
+// claimsOf returns an event for every claim on a peer.
+func (p *pair) claimsOf(id lc.PeerID) []lc.Event {
+	var all []lc.Event
+	for o := lc.OwnerID(1); o <= p.born; o++ {
+		for n := lc.NameID(1); n <= maxNames; n++ {
+			if p.machine.Claimed(o, n) == id {
+				all = append(all, lc.Event{Owner: o, Name: n, At: p.now})
+			}
+		}
+	}
+	return all
+}
+
+// wishing changes what declarations ask for.
+func wishing(f func(*lc.Policy)) func(*pair, *lc.Input) bool {
+	return alter(lc.InDeclare, func(_ *pair, in *lc.Input) {
+		if in.Policy != nil {
+			w := *in.Policy
+			f(&w)
+			in.Policy = &w
+		}
+	})
+}
+
+// asWished lists what the policies should be.
+func asWished(p *pair, v *lc.View) { v.Policy = lc.Policy(p.model.Standing(p.fps[v.Peer]).Policy) }
+
+// impatient fails an attempt whose wait for room and connect together took the connect timeout.
+func impatient() func(*pair, *lc.Input) bool {
+	type wait struct {
+		p  *pair
+		id lc.PeerID
+	}
+	since := map[wait]lc.Instant{}
+	return func(p *pair, in *lc.Input) bool {
+		for id := lc.PeerID(1); int(id) < p.machine.Slots(); id++ {
+			v, w := p.machine.View(id), wait{p, id}
+			at, waited := since[w]
+			switch {
+			case v.Queued && !waited:
+				since[w] = p.now
+			case !v.Queued && v.Phase != lc.Dialing:
+				delete(since, w)
+			case v.Phase == lc.Dialing && waited && in.Kind == lc.InTimeReached && p.now >= at+13:
+				*in = lc.ConnectFailed(id, v.Gen)
+			}
+		}
+		return false
+	}
 }
 
 // outcome of one random run: what the checker said, if anything.
