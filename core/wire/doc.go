@@ -62,6 +62,13 @@
 // never timed out. Variants whose fields are unknown to this package arrive as empty
 // messages of the right name.
 //
+// # Extension
+//
+// McpInfo has fields of mayfly's own, from number 1000 on, and McpPolicy is a message of its
+// own: who shares a peer, since when it is in its state, which policy rules it and what
+// holds its next attempt back. The protocol's own numbers stay far below; clients that do
+// not know the fields skip them, and a daemon that does not send them leaves them empty.
+//
 // # Regenerating
 //
 // The code in pb is generated from crabtalk.proto and committed. With protoc 3.21 and

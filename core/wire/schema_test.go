@@ -152,6 +152,22 @@ message McpInfo
   11 status McpStatus
   12 error string
   13 tool_count uint32
+  1000 peer string
+  1001 generation uint32
+  1002 since string
+  1003 note string
+  1004 retry_after_ms uint64
+  1005 tools_stale bool
+  1006 share string
+  1007 policy McpPolicy
+  1008 inherit_env repeated string
+message McpPolicy
+  1 idle_timeout_ms uint64
+  2 min_uptime_ms uint64
+  3 start_timeout_ms uint64
+  4 connect_timeout_ms uint64
+  5 call_timeout_ms uint64
+  6 pinned bool
 message McpList
   1 mcps repeated McpInfo
 message McpEventMsg

@@ -2291,8 +2291,26 @@ type McpInfo struct {
 	SourceKind  SourceKind `protobuf:"varint,10,opt,name=source_kind,json=sourceKind,proto3,enum=crabtalk.protocol.SourceKind" json:"source_kind,omitempty"`
 	Status      McpStatus  `protobuf:"varint,11,opt,name=status,proto3,enum=crabtalk.protocol.McpStatus" json:"status,omitempty"`
 	// Why the last attempt failed; it outlives the Failed state.
-	Error         string `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
-	ToolCount     uint32 `protobuf:"varint,13,opt,name=tool_count,json=toolCount,proto3" json:"tool_count,omitempty"`
+	Error     string `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
+	ToolCount uint32 `protobuf:"varint,13,opt,name=tool_count,json=toolCount,proto3" json:"tool_count,omitempty"`
+	// Short id of the peer: declarations with the same one share a process or a session.
+	Peer string `protobuf:"bytes,1000,opt,name=peer,proto3" json:"peer,omitempty"`
+	// Incarnations of the peer so far.
+	Generation uint32 `protobuf:"varint,1001,opt,name=generation,proto3" json:"generation,omitempty"`
+	// When the peer entered its status, RFC 3339, UTC.
+	Since string `protobuf:"bytes,1002,opt,name=since,proto3" json:"since,omitempty"`
+	// "queued", "stopping", "stuck" or nothing: what holds the next attempt back.
+	Note string `protobuf:"bytes,1003,opt,name=note,proto3" json:"note,omitempty"`
+	// When a call may try a failed peer again; 0 when only a reconnect helps.
+	RetryAfterMs uint64 `protobuf:"varint,1004,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
+	// The last refresh of the tools failed: the count is of those known before.
+	ToolsStale bool `protobuf:"varint,1005,opt,name=tools_stale,json=toolsStale,proto3" json:"tools_stale,omitempty"`
+	// "fingerprint", "owner" or "never".
+	Share string `protobuf:"bytes,1006,opt,name=share,proto3" json:"share,omitempty"`
+	// The policy in force: what the claims on the peer ask for, over the daemon's settings.
+	Policy *McpPolicy `protobuf:"bytes,1007,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Keys of the daemon's environment that the declaration asks for.
+	InheritEnv    []string `protobuf:"bytes,1008,rep,name=inherit_env,json=inheritEnv,proto3" json:"inherit_env,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2411,6 +2429,156 @@ func (x *McpInfo) GetToolCount() uint32 {
 	return 0
 }
 
+func (x *McpInfo) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *McpInfo) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *McpInfo) GetSince() string {
+	if x != nil {
+		return x.Since
+	}
+	return ""
+}
+
+func (x *McpInfo) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *McpInfo) GetRetryAfterMs() uint64 {
+	if x != nil {
+		return x.RetryAfterMs
+	}
+	return 0
+}
+
+func (x *McpInfo) GetToolsStale() bool {
+	if x != nil {
+		return x.ToolsStale
+	}
+	return false
+}
+
+func (x *McpInfo) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
+func (x *McpInfo) GetPolicy() *McpPolicy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *McpInfo) GetInheritEnv() []string {
+	if x != nil {
+		return x.InheritEnv
+	}
+	return nil
+}
+
+// McpPolicy is mayfly's extension: the times that rule a peer, in milliseconds.
+type McpPolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 0 is never.
+	IdleTimeoutMs uint64 `protobuf:"varint,1,opt,name=idle_timeout_ms,json=idleTimeoutMs,proto3" json:"idle_timeout_ms,omitempty"`
+	MinUptimeMs   uint64 `protobuf:"varint,2,opt,name=min_uptime_ms,json=minUptimeMs,proto3" json:"min_uptime_ms,omitempty"`
+	// 0 means that connect_timeout_ms covers the start as well.
+	StartTimeoutMs   uint64 `protobuf:"varint,3,opt,name=start_timeout_ms,json=startTimeoutMs,proto3" json:"start_timeout_ms,omitempty"`
+	ConnectTimeoutMs uint64 `protobuf:"varint,4,opt,name=connect_timeout_ms,json=connectTimeoutMs,proto3" json:"connect_timeout_ms,omitempty"`
+	CallTimeoutMs    uint64 `protobuf:"varint,5,opt,name=call_timeout_ms,json=callTimeoutMs,proto3" json:"call_timeout_ms,omitempty"`
+	Pinned           bool   `protobuf:"varint,6,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *McpPolicy) Reset() {
+	*x = McpPolicy{}
+	mi := &file_crabtalk_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *McpPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*McpPolicy) ProtoMessage() {}
+
+func (x *McpPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_crabtalk_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use McpPolicy.ProtoReflect.Descriptor instead.
+func (*McpPolicy) Descriptor() ([]byte, []int) {
+	return file_crabtalk_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *McpPolicy) GetIdleTimeoutMs() uint64 {
+	if x != nil {
+		return x.IdleTimeoutMs
+	}
+	return 0
+}
+
+func (x *McpPolicy) GetMinUptimeMs() uint64 {
+	if x != nil {
+		return x.MinUptimeMs
+	}
+	return 0
+}
+
+func (x *McpPolicy) GetStartTimeoutMs() uint64 {
+	if x != nil {
+		return x.StartTimeoutMs
+	}
+	return 0
+}
+
+func (x *McpPolicy) GetConnectTimeoutMs() uint64 {
+	if x != nil {
+		return x.ConnectTimeoutMs
+	}
+	return 0
+}
+
+func (x *McpPolicy) GetCallTimeoutMs() uint64 {
+	if x != nil {
+		return x.CallTimeoutMs
+	}
+	return 0
+}
+
+func (x *McpPolicy) GetPinned() bool {
+	if x != nil {
+		return x.Pinned
+	}
+	return false
+}
+
 // McpList is a listing of declarations.
 type McpList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2421,7 +2589,7 @@ type McpList struct {
 
 func (x *McpList) Reset() {
 	*x = McpList{}
-	mi := &file_crabtalk_proto_msgTypes[22]
+	mi := &file_crabtalk_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2601,7 @@ func (x *McpList) String() string {
 func (*McpList) ProtoMessage() {}
 
 func (x *McpList) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[22]
+	mi := &file_crabtalk_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2614,7 @@ func (x *McpList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpList.ProtoReflect.Descriptor instead.
 func (*McpList) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{22}
+	return file_crabtalk_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *McpList) GetMcps() []*McpInfo {
@@ -2475,7 +2643,7 @@ type McpEventMsg struct {
 
 func (x *McpEventMsg) Reset() {
 	*x = McpEventMsg{}
-	mi := &file_crabtalk_proto_msgTypes[23]
+	mi := &file_crabtalk_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2655,7 @@ func (x *McpEventMsg) String() string {
 func (*McpEventMsg) ProtoMessage() {}
 
 func (x *McpEventMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[23]
+	mi := &file_crabtalk_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2668,7 @@ func (x *McpEventMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpEventMsg.ProtoReflect.Descriptor instead.
 func (*McpEventMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{23}
+	return file_crabtalk_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *McpEventMsg) GetKind() McpEventKind {
@@ -2559,7 +2727,7 @@ type SendMsg struct {
 
 func (x *SendMsg) Reset() {
 	*x = SendMsg{}
-	mi := &file_crabtalk_proto_msgTypes[24]
+	mi := &file_crabtalk_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2571,7 +2739,7 @@ func (x *SendMsg) String() string {
 func (*SendMsg) ProtoMessage() {}
 
 func (x *SendMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[24]
+	mi := &file_crabtalk_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2752,7 @@ func (x *SendMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMsg.ProtoReflect.Descriptor instead.
 func (*SendMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{24}
+	return file_crabtalk_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SendMsg) GetAgent() string {
@@ -2635,7 +2803,7 @@ type SendResponse struct {
 
 func (x *SendResponse) Reset() {
 	*x = SendResponse{}
-	mi := &file_crabtalk_proto_msgTypes[25]
+	mi := &file_crabtalk_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2815,7 @@ func (x *SendResponse) String() string {
 func (*SendResponse) ProtoMessage() {}
 
 func (x *SendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[25]
+	mi := &file_crabtalk_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2828,7 @@ func (x *SendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendResponse.ProtoReflect.Descriptor instead.
 func (*SendResponse) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{25}
+	return file_crabtalk_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SendResponse) GetAgent() string {
@@ -2709,7 +2877,7 @@ type StreamMsg struct {
 
 func (x *StreamMsg) Reset() {
 	*x = StreamMsg{}
-	mi := &file_crabtalk_proto_msgTypes[26]
+	mi := &file_crabtalk_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +2889,7 @@ func (x *StreamMsg) String() string {
 func (*StreamMsg) ProtoMessage() {}
 
 func (x *StreamMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[26]
+	mi := &file_crabtalk_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +2902,7 @@ func (x *StreamMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamMsg.ProtoReflect.Descriptor instead.
 func (*StreamMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{26}
+	return file_crabtalk_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StreamMsg) GetAgent() string {
@@ -2807,7 +2975,7 @@ type CreateSessionMsg struct {
 
 func (x *CreateSessionMsg) Reset() {
 	*x = CreateSessionMsg{}
-	mi := &file_crabtalk_proto_msgTypes[27]
+	mi := &file_crabtalk_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +2987,7 @@ func (x *CreateSessionMsg) String() string {
 func (*CreateSessionMsg) ProtoMessage() {}
 
 func (x *CreateSessionMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[27]
+	mi := &file_crabtalk_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +3000,7 @@ func (x *CreateSessionMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSessionMsg.ProtoReflect.Descriptor instead.
 func (*CreateSessionMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{27}
+	return file_crabtalk_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CreateSessionMsg) GetSessionHandle() string {
@@ -2873,7 +3041,7 @@ type KillMsg struct {
 
 func (x *KillMsg) Reset() {
 	*x = KillMsg{}
-	mi := &file_crabtalk_proto_msgTypes[28]
+	mi := &file_crabtalk_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +3053,7 @@ func (x *KillMsg) String() string {
 func (*KillMsg) ProtoMessage() {}
 
 func (x *KillMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[28]
+	mi := &file_crabtalk_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +3066,7 @@ func (x *KillMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillMsg.ProtoReflect.Descriptor instead.
 func (*KillMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{28}
+	return file_crabtalk_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *KillMsg) GetSessionHandle() string {
@@ -2918,7 +3086,7 @@ type CancelStreamMsg struct {
 
 func (x *CancelStreamMsg) Reset() {
 	*x = CancelStreamMsg{}
-	mi := &file_crabtalk_proto_msgTypes[29]
+	mi := &file_crabtalk_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +3098,7 @@ func (x *CancelStreamMsg) String() string {
 func (*CancelStreamMsg) ProtoMessage() {}
 
 func (x *CancelStreamMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[29]
+	mi := &file_crabtalk_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3111,7 @@ func (x *CancelStreamMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelStreamMsg.ProtoReflect.Descriptor instead.
 func (*CancelStreamMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{29}
+	return file_crabtalk_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CancelStreamMsg) GetSessionHandle() string {
@@ -2964,7 +3132,7 @@ type CompactMsg struct {
 
 func (x *CompactMsg) Reset() {
 	*x = CompactMsg{}
-	mi := &file_crabtalk_proto_msgTypes[30]
+	mi := &file_crabtalk_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2976,7 +3144,7 @@ func (x *CompactMsg) String() string {
 func (*CompactMsg) ProtoMessage() {}
 
 func (x *CompactMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[30]
+	mi := &file_crabtalk_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2989,7 +3157,7 @@ func (x *CompactMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactMsg.ProtoReflect.Descriptor instead.
 func (*CompactMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{30}
+	return file_crabtalk_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CompactMsg) GetPrompt() string {
@@ -3021,7 +3189,7 @@ type TokenUsage struct {
 
 func (x *TokenUsage) Reset() {
 	*x = TokenUsage{}
-	mi := &file_crabtalk_proto_msgTypes[31]
+	mi := &file_crabtalk_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3201,7 @@ func (x *TokenUsage) String() string {
 func (*TokenUsage) ProtoMessage() {}
 
 func (x *TokenUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[31]
+	mi := &file_crabtalk_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3214,7 @@ func (x *TokenUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenUsage.ProtoReflect.Descriptor instead.
 func (*TokenUsage) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{31}
+	return file_crabtalk_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TokenUsage) GetPromptTokens() uint32 {
@@ -3103,7 +3271,7 @@ type ToolCallInfo struct {
 
 func (x *ToolCallInfo) Reset() {
 	*x = ToolCallInfo{}
-	mi := &file_crabtalk_proto_msgTypes[32]
+	mi := &file_crabtalk_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3115,7 +3283,7 @@ func (x *ToolCallInfo) String() string {
 func (*ToolCallInfo) ProtoMessage() {}
 
 func (x *ToolCallInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[32]
+	mi := &file_crabtalk_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3128,7 +3296,7 @@ func (x *ToolCallInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallInfo.ProtoReflect.Descriptor instead.
 func (*ToolCallInfo) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{32}
+	return file_crabtalk_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ToolCallInfo) GetName() string {
@@ -3169,7 +3337,7 @@ type StreamEvent struct {
 
 func (x *StreamEvent) Reset() {
 	*x = StreamEvent{}
-	mi := &file_crabtalk_proto_msgTypes[33]
+	mi := &file_crabtalk_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3181,7 +3349,7 @@ func (x *StreamEvent) String() string {
 func (*StreamEvent) ProtoMessage() {}
 
 func (x *StreamEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[33]
+	mi := &file_crabtalk_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3194,7 +3362,7 @@ func (x *StreamEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEvent.ProtoReflect.Descriptor instead.
 func (*StreamEvent) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{33}
+	return file_crabtalk_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StreamEvent) GetEvent() isStreamEvent_Event {
@@ -3398,7 +3566,7 @@ type StreamStart struct {
 
 func (x *StreamStart) Reset() {
 	*x = StreamStart{}
-	mi := &file_crabtalk_proto_msgTypes[34]
+	mi := &file_crabtalk_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3578,7 @@ func (x *StreamStart) String() string {
 func (*StreamStart) ProtoMessage() {}
 
 func (x *StreamStart) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[34]
+	mi := &file_crabtalk_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3423,7 +3591,7 @@ func (x *StreamStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamStart.ProtoReflect.Descriptor instead.
 func (*StreamStart) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{34}
+	return file_crabtalk_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StreamStart) GetAgent() string {
@@ -3443,7 +3611,7 @@ type StreamChunk struct {
 
 func (x *StreamChunk) Reset() {
 	*x = StreamChunk{}
-	mi := &file_crabtalk_proto_msgTypes[35]
+	mi := &file_crabtalk_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3455,7 +3623,7 @@ func (x *StreamChunk) String() string {
 func (*StreamChunk) ProtoMessage() {}
 
 func (x *StreamChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[35]
+	mi := &file_crabtalk_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3468,7 +3636,7 @@ func (x *StreamChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamChunk.ProtoReflect.Descriptor instead.
 func (*StreamChunk) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{35}
+	return file_crabtalk_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StreamChunk) GetContent() string {
@@ -3488,7 +3656,7 @@ type StreamThinking struct {
 
 func (x *StreamThinking) Reset() {
 	*x = StreamThinking{}
-	mi := &file_crabtalk_proto_msgTypes[36]
+	mi := &file_crabtalk_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3500,7 +3668,7 @@ func (x *StreamThinking) String() string {
 func (*StreamThinking) ProtoMessage() {}
 
 func (x *StreamThinking) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[36]
+	mi := &file_crabtalk_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3513,7 +3681,7 @@ func (x *StreamThinking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamThinking.ProtoReflect.Descriptor instead.
 func (*StreamThinking) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{36}
+	return file_crabtalk_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StreamThinking) GetContent() string {
@@ -3533,7 +3701,7 @@ type ToolStartEvent struct {
 
 func (x *ToolStartEvent) Reset() {
 	*x = ToolStartEvent{}
-	mi := &file_crabtalk_proto_msgTypes[37]
+	mi := &file_crabtalk_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3545,7 +3713,7 @@ func (x *ToolStartEvent) String() string {
 func (*ToolStartEvent) ProtoMessage() {}
 
 func (x *ToolStartEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[37]
+	mi := &file_crabtalk_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3558,7 +3726,7 @@ func (x *ToolStartEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolStartEvent.ProtoReflect.Descriptor instead.
 func (*ToolStartEvent) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{37}
+	return file_crabtalk_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ToolStartEvent) GetCalls() []*ToolCallInfo {
@@ -3582,7 +3750,7 @@ type ToolResultEvent struct {
 
 func (x *ToolResultEvent) Reset() {
 	*x = ToolResultEvent{}
-	mi := &file_crabtalk_proto_msgTypes[38]
+	mi := &file_crabtalk_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3762,7 @@ func (x *ToolResultEvent) String() string {
 func (*ToolResultEvent) ProtoMessage() {}
 
 func (x *ToolResultEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[38]
+	mi := &file_crabtalk_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3607,7 +3775,7 @@ func (x *ToolResultEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResultEvent.ProtoReflect.Descriptor instead.
 func (*ToolResultEvent) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{38}
+	return file_crabtalk_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ToolResultEvent) GetCallId() string {
@@ -3647,7 +3815,7 @@ type ToolsCompleteEvent struct {
 
 func (x *ToolsCompleteEvent) Reset() {
 	*x = ToolsCompleteEvent{}
-	mi := &file_crabtalk_proto_msgTypes[39]
+	mi := &file_crabtalk_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3659,7 +3827,7 @@ func (x *ToolsCompleteEvent) String() string {
 func (*ToolsCompleteEvent) ProtoMessage() {}
 
 func (x *ToolsCompleteEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[39]
+	mi := &file_crabtalk_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3672,7 +3840,7 @@ func (x *ToolsCompleteEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsCompleteEvent.ProtoReflect.Descriptor instead.
 func (*ToolsCompleteEvent) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{39}
+	return file_crabtalk_proto_rawDescGZIP(), []int{40}
 }
 
 // StreamEnd closes a run. An empty error means that it went well.
@@ -3688,7 +3856,7 @@ type StreamEnd struct {
 
 func (x *StreamEnd) Reset() {
 	*x = StreamEnd{}
-	mi := &file_crabtalk_proto_msgTypes[40]
+	mi := &file_crabtalk_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3868,7 @@ func (x *StreamEnd) String() string {
 func (*StreamEnd) ProtoMessage() {}
 
 func (x *StreamEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[40]
+	mi := &file_crabtalk_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3881,7 @@ func (x *StreamEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamEnd.ProtoReflect.Descriptor instead.
 func (*StreamEnd) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{40}
+	return file_crabtalk_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StreamEnd) GetAgent() string {
@@ -3754,7 +3922,7 @@ type TextStartEvent struct {
 
 func (x *TextStartEvent) Reset() {
 	*x = TextStartEvent{}
-	mi := &file_crabtalk_proto_msgTypes[41]
+	mi := &file_crabtalk_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3766,7 +3934,7 @@ func (x *TextStartEvent) String() string {
 func (*TextStartEvent) ProtoMessage() {}
 
 func (x *TextStartEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[41]
+	mi := &file_crabtalk_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3779,7 +3947,7 @@ func (x *TextStartEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextStartEvent.ProtoReflect.Descriptor instead.
 func (*TextStartEvent) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{41}
+	return file_crabtalk_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TextStartEvent) GetAgent() string {
@@ -3799,7 +3967,7 @@ type TextEndEvent struct {
 
 func (x *TextEndEvent) Reset() {
 	*x = TextEndEvent{}
-	mi := &file_crabtalk_proto_msgTypes[42]
+	mi := &file_crabtalk_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3811,7 +3979,7 @@ func (x *TextEndEvent) String() string {
 func (*TextEndEvent) ProtoMessage() {}
 
 func (x *TextEndEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[42]
+	mi := &file_crabtalk_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3824,7 +3992,7 @@ func (x *TextEndEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextEndEvent.ProtoReflect.Descriptor instead.
 func (*TextEndEvent) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{42}
+	return file_crabtalk_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TextEndEvent) GetAgent() string {
@@ -3844,7 +4012,7 @@ type ThinkingStartEvent struct {
 
 func (x *ThinkingStartEvent) Reset() {
 	*x = ThinkingStartEvent{}
-	mi := &file_crabtalk_proto_msgTypes[43]
+	mi := &file_crabtalk_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3856,7 +4024,7 @@ func (x *ThinkingStartEvent) String() string {
 func (*ThinkingStartEvent) ProtoMessage() {}
 
 func (x *ThinkingStartEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[43]
+	mi := &file_crabtalk_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3869,7 +4037,7 @@ func (x *ThinkingStartEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThinkingStartEvent.ProtoReflect.Descriptor instead.
 func (*ThinkingStartEvent) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{43}
+	return file_crabtalk_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ThinkingStartEvent) GetAgent() string {
@@ -3889,7 +4057,7 @@ type ThinkingEndEvent struct {
 
 func (x *ThinkingEndEvent) Reset() {
 	*x = ThinkingEndEvent{}
-	mi := &file_crabtalk_proto_msgTypes[44]
+	mi := &file_crabtalk_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3901,7 +4069,7 @@ func (x *ThinkingEndEvent) String() string {
 func (*ThinkingEndEvent) ProtoMessage() {}
 
 func (x *ThinkingEndEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[44]
+	mi := &file_crabtalk_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3914,7 +4082,7 @@ func (x *ThinkingEndEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThinkingEndEvent.ProtoReflect.Descriptor instead.
 func (*ThinkingEndEvent) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{44}
+	return file_crabtalk_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ThinkingEndEvent) GetAgent() string {
@@ -3934,7 +4102,7 @@ type ContextUsageEvent struct {
 
 func (x *ContextUsageEvent) Reset() {
 	*x = ContextUsageEvent{}
-	mi := &file_crabtalk_proto_msgTypes[45]
+	mi := &file_crabtalk_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +4114,7 @@ func (x *ContextUsageEvent) String() string {
 func (*ContextUsageEvent) ProtoMessage() {}
 
 func (x *ContextUsageEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[45]
+	mi := &file_crabtalk_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +4127,7 @@ func (x *ContextUsageEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContextUsageEvent.ProtoReflect.Descriptor instead.
 func (*ContextUsageEvent) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{45}
+	return file_crabtalk_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ContextUsageEvent) GetUsage() *TokenUsage {
@@ -3978,7 +4146,7 @@ type SubscribeEvents struct {
 
 func (x *SubscribeEvents) Reset() {
 	*x = SubscribeEvents{}
-	mi := &file_crabtalk_proto_msgTypes[46]
+	mi := &file_crabtalk_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3990,7 +4158,7 @@ func (x *SubscribeEvents) String() string {
 func (*SubscribeEvents) ProtoMessage() {}
 
 func (x *SubscribeEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[46]
+	mi := &file_crabtalk_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4003,7 +4171,7 @@ func (x *SubscribeEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeEvents.ProtoReflect.Descriptor instead.
 func (*SubscribeEvents) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{46}
+	return file_crabtalk_proto_rawDescGZIP(), []int{47}
 }
 
 // AgentEventMsg shows a run to a bystander.
@@ -4026,7 +4194,7 @@ type AgentEventMsg struct {
 
 func (x *AgentEventMsg) Reset() {
 	*x = AgentEventMsg{}
-	mi := &file_crabtalk_proto_msgTypes[47]
+	mi := &file_crabtalk_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4038,7 +4206,7 @@ func (x *AgentEventMsg) String() string {
 func (*AgentEventMsg) ProtoMessage() {}
 
 func (x *AgentEventMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[47]
+	mi := &file_crabtalk_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4051,7 +4219,7 @@ func (x *AgentEventMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentEventMsg.ProtoReflect.Descriptor instead.
 func (*AgentEventMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{47}
+	return file_crabtalk_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AgentEventMsg) GetAgent() string {
@@ -4125,7 +4293,7 @@ type ListActiveConversationsMsg struct {
 
 func (x *ListActiveConversationsMsg) Reset() {
 	*x = ListActiveConversationsMsg{}
-	mi := &file_crabtalk_proto_msgTypes[48]
+	mi := &file_crabtalk_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +4305,7 @@ func (x *ListActiveConversationsMsg) String() string {
 func (*ListActiveConversationsMsg) ProtoMessage() {}
 
 func (x *ListActiveConversationsMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[48]
+	mi := &file_crabtalk_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +4318,7 @@ func (x *ListActiveConversationsMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActiveConversationsMsg.ProtoReflect.Descriptor instead.
 func (*ListActiveConversationsMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{48}
+	return file_crabtalk_proto_rawDescGZIP(), []int{49}
 }
 
 type ListConversationsMsg struct {
@@ -4161,7 +4329,7 @@ type ListConversationsMsg struct {
 
 func (x *ListConversationsMsg) Reset() {
 	*x = ListConversationsMsg{}
-	mi := &file_crabtalk_proto_msgTypes[49]
+	mi := &file_crabtalk_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4173,7 +4341,7 @@ func (x *ListConversationsMsg) String() string {
 func (*ListConversationsMsg) ProtoMessage() {}
 
 func (x *ListConversationsMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[49]
+	mi := &file_crabtalk_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4354,7 @@ func (x *ListConversationsMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListConversationsMsg.ProtoReflect.Descriptor instead.
 func (*ListConversationsMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{49}
+	return file_crabtalk_proto_rawDescGZIP(), []int{50}
 }
 
 type SetActiveModelMsg struct {
@@ -4197,7 +4365,7 @@ type SetActiveModelMsg struct {
 
 func (x *SetActiveModelMsg) Reset() {
 	*x = SetActiveModelMsg{}
-	mi := &file_crabtalk_proto_msgTypes[50]
+	mi := &file_crabtalk_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4377,7 @@ func (x *SetActiveModelMsg) String() string {
 func (*SetActiveModelMsg) ProtoMessage() {}
 
 func (x *SetActiveModelMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[50]
+	mi := &file_crabtalk_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4390,7 @@ func (x *SetActiveModelMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetActiveModelMsg.ProtoReflect.Descriptor instead.
 func (*SetActiveModelMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{50}
+	return file_crabtalk_proto_rawDescGZIP(), []int{51}
 }
 
 type ListSkillsMsg struct {
@@ -4233,7 +4401,7 @@ type ListSkillsMsg struct {
 
 func (x *ListSkillsMsg) Reset() {
 	*x = ListSkillsMsg{}
-	mi := &file_crabtalk_proto_msgTypes[51]
+	mi := &file_crabtalk_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4245,7 +4413,7 @@ func (x *ListSkillsMsg) String() string {
 func (*ListSkillsMsg) ProtoMessage() {}
 
 func (x *ListSkillsMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[51]
+	mi := &file_crabtalk_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4258,7 +4426,7 @@ func (x *ListSkillsMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSkillsMsg.ProtoReflect.Descriptor instead.
 func (*ListSkillsMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{51}
+	return file_crabtalk_proto_rawDescGZIP(), []int{52}
 }
 
 type ListModelsMsg struct {
@@ -4269,7 +4437,7 @@ type ListModelsMsg struct {
 
 func (x *ListModelsMsg) Reset() {
 	*x = ListModelsMsg{}
-	mi := &file_crabtalk_proto_msgTypes[52]
+	mi := &file_crabtalk_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4281,7 +4449,7 @@ func (x *ListModelsMsg) String() string {
 func (*ListModelsMsg) ProtoMessage() {}
 
 func (x *ListModelsMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[52]
+	mi := &file_crabtalk_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4294,7 +4462,7 @@ func (x *ListModelsMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsMsg.ProtoReflect.Descriptor instead.
 func (*ListModelsMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{52}
+	return file_crabtalk_proto_rawDescGZIP(), []int{53}
 }
 
 type GetConversationHistoryMsg struct {
@@ -4305,7 +4473,7 @@ type GetConversationHistoryMsg struct {
 
 func (x *GetConversationHistoryMsg) Reset() {
 	*x = GetConversationHistoryMsg{}
-	mi := &file_crabtalk_proto_msgTypes[53]
+	mi := &file_crabtalk_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4317,7 +4485,7 @@ func (x *GetConversationHistoryMsg) String() string {
 func (*GetConversationHistoryMsg) ProtoMessage() {}
 
 func (x *GetConversationHistoryMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[53]
+	mi := &file_crabtalk_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4330,7 +4498,7 @@ func (x *GetConversationHistoryMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetConversationHistoryMsg.ProtoReflect.Descriptor instead.
 func (*GetConversationHistoryMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{53}
+	return file_crabtalk_proto_rawDescGZIP(), []int{54}
 }
 
 type DeleteConversationMsg struct {
@@ -4341,7 +4509,7 @@ type DeleteConversationMsg struct {
 
 func (x *DeleteConversationMsg) Reset() {
 	*x = DeleteConversationMsg{}
-	mi := &file_crabtalk_proto_msgTypes[54]
+	mi := &file_crabtalk_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4353,7 +4521,7 @@ func (x *DeleteConversationMsg) String() string {
 func (*DeleteConversationMsg) ProtoMessage() {}
 
 func (x *DeleteConversationMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[54]
+	mi := &file_crabtalk_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4366,7 +4534,7 @@ func (x *DeleteConversationMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteConversationMsg.ProtoReflect.Descriptor instead.
 func (*DeleteConversationMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{54}
+	return file_crabtalk_proto_rawDescGZIP(), []int{55}
 }
 
 type SubscribeEventMsg struct {
@@ -4377,7 +4545,7 @@ type SubscribeEventMsg struct {
 
 func (x *SubscribeEventMsg) Reset() {
 	*x = SubscribeEventMsg{}
-	mi := &file_crabtalk_proto_msgTypes[55]
+	mi := &file_crabtalk_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4389,7 +4557,7 @@ func (x *SubscribeEventMsg) String() string {
 func (*SubscribeEventMsg) ProtoMessage() {}
 
 func (x *SubscribeEventMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[55]
+	mi := &file_crabtalk_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4402,7 +4570,7 @@ func (x *SubscribeEventMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeEventMsg.ProtoReflect.Descriptor instead.
 func (*SubscribeEventMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{55}
+	return file_crabtalk_proto_rawDescGZIP(), []int{56}
 }
 
 type UnsubscribeEventMsg struct {
@@ -4413,7 +4581,7 @@ type UnsubscribeEventMsg struct {
 
 func (x *UnsubscribeEventMsg) Reset() {
 	*x = UnsubscribeEventMsg{}
-	mi := &file_crabtalk_proto_msgTypes[56]
+	mi := &file_crabtalk_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4425,7 +4593,7 @@ func (x *UnsubscribeEventMsg) String() string {
 func (*UnsubscribeEventMsg) ProtoMessage() {}
 
 func (x *UnsubscribeEventMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[56]
+	mi := &file_crabtalk_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4438,7 +4606,7 @@ func (x *UnsubscribeEventMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsubscribeEventMsg.ProtoReflect.Descriptor instead.
 func (*UnsubscribeEventMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{56}
+	return file_crabtalk_proto_rawDescGZIP(), []int{57}
 }
 
 type ListSubscriptionsMsg struct {
@@ -4449,7 +4617,7 @@ type ListSubscriptionsMsg struct {
 
 func (x *ListSubscriptionsMsg) Reset() {
 	*x = ListSubscriptionsMsg{}
-	mi := &file_crabtalk_proto_msgTypes[57]
+	mi := &file_crabtalk_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4461,7 +4629,7 @@ func (x *ListSubscriptionsMsg) String() string {
 func (*ListSubscriptionsMsg) ProtoMessage() {}
 
 func (x *ListSubscriptionsMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[57]
+	mi := &file_crabtalk_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4474,7 +4642,7 @@ func (x *ListSubscriptionsMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubscriptionsMsg.ProtoReflect.Descriptor instead.
 func (*ListSubscriptionsMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{57}
+	return file_crabtalk_proto_rawDescGZIP(), []int{58}
 }
 
 type PublishEventMsg struct {
@@ -4485,7 +4653,7 @@ type PublishEventMsg struct {
 
 func (x *PublishEventMsg) Reset() {
 	*x = PublishEventMsg{}
-	mi := &file_crabtalk_proto_msgTypes[58]
+	mi := &file_crabtalk_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4497,7 +4665,7 @@ func (x *PublishEventMsg) String() string {
 func (*PublishEventMsg) ProtoMessage() {}
 
 func (x *PublishEventMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[58]
+	mi := &file_crabtalk_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4510,7 +4678,7 @@ func (x *PublishEventMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishEventMsg.ProtoReflect.Descriptor instead.
 func (*PublishEventMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{58}
+	return file_crabtalk_proto_rawDescGZIP(), []int{59}
 }
 
 type GetSkillMsg struct {
@@ -4521,7 +4689,7 @@ type GetSkillMsg struct {
 
 func (x *GetSkillMsg) Reset() {
 	*x = GetSkillMsg{}
-	mi := &file_crabtalk_proto_msgTypes[59]
+	mi := &file_crabtalk_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4533,7 +4701,7 @@ func (x *GetSkillMsg) String() string {
 func (*GetSkillMsg) ProtoMessage() {}
 
 func (x *GetSkillMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[59]
+	mi := &file_crabtalk_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4546,7 +4714,7 @@ func (x *GetSkillMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSkillMsg.ProtoReflect.Descriptor instead.
 func (*GetSkillMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{59}
+	return file_crabtalk_proto_rawDescGZIP(), []int{60}
 }
 
 type SearchSessionsMsg struct {
@@ -4557,7 +4725,7 @@ type SearchSessionsMsg struct {
 
 func (x *SearchSessionsMsg) Reset() {
 	*x = SearchSessionsMsg{}
-	mi := &file_crabtalk_proto_msgTypes[60]
+	mi := &file_crabtalk_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4569,7 +4737,7 @@ func (x *SearchSessionsMsg) String() string {
 func (*SearchSessionsMsg) ProtoMessage() {}
 
 func (x *SearchSessionsMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[60]
+	mi := &file_crabtalk_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4582,7 +4750,7 @@ func (x *SearchSessionsMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchSessionsMsg.ProtoReflect.Descriptor instead.
 func (*SearchSessionsMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{60}
+	return file_crabtalk_proto_rawDescGZIP(), []int{61}
 }
 
 type ActiveConversationList struct {
@@ -4593,7 +4761,7 @@ type ActiveConversationList struct {
 
 func (x *ActiveConversationList) Reset() {
 	*x = ActiveConversationList{}
-	mi := &file_crabtalk_proto_msgTypes[61]
+	mi := &file_crabtalk_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4605,7 +4773,7 @@ func (x *ActiveConversationList) String() string {
 func (*ActiveConversationList) ProtoMessage() {}
 
 func (x *ActiveConversationList) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[61]
+	mi := &file_crabtalk_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4618,7 +4786,7 @@ func (x *ActiveConversationList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveConversationList.ProtoReflect.Descriptor instead.
 func (*ActiveConversationList) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{61}
+	return file_crabtalk_proto_rawDescGZIP(), []int{62}
 }
 
 type CompactResponse struct {
@@ -4629,7 +4797,7 @@ type CompactResponse struct {
 
 func (x *CompactResponse) Reset() {
 	*x = CompactResponse{}
-	mi := &file_crabtalk_proto_msgTypes[62]
+	mi := &file_crabtalk_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4641,7 +4809,7 @@ func (x *CompactResponse) String() string {
 func (*CompactResponse) ProtoMessage() {}
 
 func (x *CompactResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[62]
+	mi := &file_crabtalk_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4654,7 +4822,7 @@ func (x *CompactResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactResponse.ProtoReflect.Descriptor instead.
 func (*CompactResponse) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{62}
+	return file_crabtalk_proto_rawDescGZIP(), []int{63}
 }
 
 type ConversationList struct {
@@ -4665,7 +4833,7 @@ type ConversationList struct {
 
 func (x *ConversationList) Reset() {
 	*x = ConversationList{}
-	mi := &file_crabtalk_proto_msgTypes[63]
+	mi := &file_crabtalk_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4677,7 +4845,7 @@ func (x *ConversationList) String() string {
 func (*ConversationList) ProtoMessage() {}
 
 func (x *ConversationList) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[63]
+	mi := &file_crabtalk_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4690,7 +4858,7 @@ func (x *ConversationList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConversationList.ProtoReflect.Descriptor instead.
 func (*ConversationList) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{63}
+	return file_crabtalk_proto_rawDescGZIP(), []int{64}
 }
 
 type SkillList struct {
@@ -4701,7 +4869,7 @@ type SkillList struct {
 
 func (x *SkillList) Reset() {
 	*x = SkillList{}
-	mi := &file_crabtalk_proto_msgTypes[64]
+	mi := &file_crabtalk_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4713,7 +4881,7 @@ func (x *SkillList) String() string {
 func (*SkillList) ProtoMessage() {}
 
 func (x *SkillList) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[64]
+	mi := &file_crabtalk_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4726,7 +4894,7 @@ func (x *SkillList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkillList.ProtoReflect.Descriptor instead.
 func (*SkillList) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{64}
+	return file_crabtalk_proto_rawDescGZIP(), []int{65}
 }
 
 type ConfigMsg struct {
@@ -4737,7 +4905,7 @@ type ConfigMsg struct {
 
 func (x *ConfigMsg) Reset() {
 	*x = ConfigMsg{}
-	mi := &file_crabtalk_proto_msgTypes[65]
+	mi := &file_crabtalk_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4749,7 +4917,7 @@ func (x *ConfigMsg) String() string {
 func (*ConfigMsg) ProtoMessage() {}
 
 func (x *ConfigMsg) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[65]
+	mi := &file_crabtalk_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4762,7 +4930,7 @@ func (x *ConfigMsg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigMsg.ProtoReflect.Descriptor instead.
 func (*ConfigMsg) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{65}
+	return file_crabtalk_proto_rawDescGZIP(), []int{66}
 }
 
 type ModelList struct {
@@ -4773,7 +4941,7 @@ type ModelList struct {
 
 func (x *ModelList) Reset() {
 	*x = ModelList{}
-	mi := &file_crabtalk_proto_msgTypes[66]
+	mi := &file_crabtalk_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4785,7 +4953,7 @@ func (x *ModelList) String() string {
 func (*ModelList) ProtoMessage() {}
 
 func (x *ModelList) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[66]
+	mi := &file_crabtalk_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4798,7 +4966,7 @@ func (x *ModelList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelList.ProtoReflect.Descriptor instead.
 func (*ModelList) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{66}
+	return file_crabtalk_proto_rawDescGZIP(), []int{67}
 }
 
 type ConversationHistory struct {
@@ -4809,7 +4977,7 @@ type ConversationHistory struct {
 
 func (x *ConversationHistory) Reset() {
 	*x = ConversationHistory{}
-	mi := &file_crabtalk_proto_msgTypes[67]
+	mi := &file_crabtalk_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4821,7 +4989,7 @@ func (x *ConversationHistory) String() string {
 func (*ConversationHistory) ProtoMessage() {}
 
 func (x *ConversationHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[67]
+	mi := &file_crabtalk_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4834,7 +5002,7 @@ func (x *ConversationHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConversationHistory.ProtoReflect.Descriptor instead.
 func (*ConversationHistory) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{67}
+	return file_crabtalk_proto_rawDescGZIP(), []int{68}
 }
 
 type SubscriptionInfo struct {
@@ -4845,7 +5013,7 @@ type SubscriptionInfo struct {
 
 func (x *SubscriptionInfo) Reset() {
 	*x = SubscriptionInfo{}
-	mi := &file_crabtalk_proto_msgTypes[68]
+	mi := &file_crabtalk_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4857,7 +5025,7 @@ func (x *SubscriptionInfo) String() string {
 func (*SubscriptionInfo) ProtoMessage() {}
 
 func (x *SubscriptionInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[68]
+	mi := &file_crabtalk_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4870,7 +5038,7 @@ func (x *SubscriptionInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriptionInfo.ProtoReflect.Descriptor instead.
 func (*SubscriptionInfo) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{68}
+	return file_crabtalk_proto_rawDescGZIP(), []int{69}
 }
 
 type SubscriptionList struct {
@@ -4881,7 +5049,7 @@ type SubscriptionList struct {
 
 func (x *SubscriptionList) Reset() {
 	*x = SubscriptionList{}
-	mi := &file_crabtalk_proto_msgTypes[69]
+	mi := &file_crabtalk_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4893,7 +5061,7 @@ func (x *SubscriptionList) String() string {
 func (*SubscriptionList) ProtoMessage() {}
 
 func (x *SubscriptionList) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[69]
+	mi := &file_crabtalk_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4906,7 +5074,7 @@ func (x *SubscriptionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscriptionList.ProtoReflect.Descriptor instead.
 func (*SubscriptionList) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{69}
+	return file_crabtalk_proto_rawDescGZIP(), []int{70}
 }
 
 type SkillBody struct {
@@ -4917,7 +5085,7 @@ type SkillBody struct {
 
 func (x *SkillBody) Reset() {
 	*x = SkillBody{}
-	mi := &file_crabtalk_proto_msgTypes[70]
+	mi := &file_crabtalk_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +5097,7 @@ func (x *SkillBody) String() string {
 func (*SkillBody) ProtoMessage() {}
 
 func (x *SkillBody) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[70]
+	mi := &file_crabtalk_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4942,7 +5110,7 @@ func (x *SkillBody) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkillBody.ProtoReflect.Descriptor instead.
 func (*SkillBody) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{70}
+	return file_crabtalk_proto_rawDescGZIP(), []int{71}
 }
 
 type SessionHitList struct {
@@ -4953,7 +5121,7 @@ type SessionHitList struct {
 
 func (x *SessionHitList) Reset() {
 	*x = SessionHitList{}
-	mi := &file_crabtalk_proto_msgTypes[71]
+	mi := &file_crabtalk_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4965,7 +5133,7 @@ func (x *SessionHitList) String() string {
 func (*SessionHitList) ProtoMessage() {}
 
 func (x *SessionHitList) ProtoReflect() protoreflect.Message {
-	mi := &file_crabtalk_proto_msgTypes[71]
+	mi := &file_crabtalk_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4978,7 +5146,7 @@ func (x *SessionHitList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHitList.ProtoReflect.Descriptor instead.
 func (*SessionHitList) Descriptor() ([]byte, []int) {
-	return file_crabtalk_proto_rawDescGZIP(), []int{71}
+	return file_crabtalk_proto_rawDescGZIP(), []int{72}
 }
 
 var File_crabtalk_proto protoreflect.FileDescriptor
@@ -5118,7 +5286,7 @@ const file_crabtalk_proto_rawDesc = "" +
 	"\x0fReconnectMcpMsg\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\"\x17\n" +
-	"\x15SubscribeMcpEventsMsg\"\xcc\x03\n" +
+	"\x15SubscribeMcpEventsMsg\"\xe7\x05\n" +
 	"\aMcpInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x12\n" +
@@ -5134,11 +5302,31 @@ const file_crabtalk_proto_rawDesc = "" +
 	"\x06status\x18\v \x01(\x0e2\x1c.crabtalk.protocol.McpStatusR\x06status\x12\x14\n" +
 	"\x05error\x18\f \x01(\tR\x05error\x12\x1d\n" +
 	"\n" +
-	"tool_count\x18\r \x01(\rR\ttoolCount\x1a6\n" +
+	"tool_count\x18\r \x01(\rR\ttoolCount\x12\x13\n" +
+	"\x04peer\x18\xe8\a \x01(\tR\x04peer\x12\x1f\n" +
+	"\n" +
+	"generation\x18\xe9\a \x01(\rR\n" +
+	"generation\x12\x15\n" +
+	"\x05since\x18\xea\a \x01(\tR\x05since\x12\x13\n" +
+	"\x04note\x18\xeb\a \x01(\tR\x04note\x12%\n" +
+	"\x0eretry_after_ms\x18\xec\a \x01(\x04R\fretryAfterMs\x12 \n" +
+	"\vtools_stale\x18\xed\a \x01(\bR\n" +
+	"toolsStale\x12\x15\n" +
+	"\x05share\x18\xee\a \x01(\tR\x05share\x125\n" +
+	"\x06policy\x18\xef\a \x01(\v2\x1c.crabtalk.protocol.McpPolicyR\x06policy\x12 \n" +
+	"\vinherit_env\x18\xf0\a \x03(\tR\n" +
+	"inheritEnv\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\t\x10\n" +
-	"\"9\n" +
+	"\"\xef\x01\n" +
+	"\tMcpPolicy\x12&\n" +
+	"\x0fidle_timeout_ms\x18\x01 \x01(\x04R\ridleTimeoutMs\x12\"\n" +
+	"\rmin_uptime_ms\x18\x02 \x01(\x04R\vminUptimeMs\x12(\n" +
+	"\x10start_timeout_ms\x18\x03 \x01(\x04R\x0estartTimeoutMs\x12,\n" +
+	"\x12connect_timeout_ms\x18\x04 \x01(\x04R\x10connectTimeoutMs\x12&\n" +
+	"\x0fcall_timeout_ms\x18\x05 \x01(\x04R\rcallTimeoutMs\x12\x16\n" +
+	"\x06pinned\x18\x06 \x01(\bR\x06pinned\"9\n" +
 	"\aMcpList\x12.\n" +
 	"\x04mcps\x18\x01 \x03(\v2\x1a.crabtalk.protocol.McpInfoR\x04mcps\"\xb6\x01\n" +
 	"\vMcpEventMsg\x123\n" +
@@ -5335,7 +5523,7 @@ func file_crabtalk_proto_rawDescGZIP() []byte {
 }
 
 var file_crabtalk_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_crabtalk_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
+var file_crabtalk_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_crabtalk_proto_goTypes = []any{
 	(McpStatus)(0),                     // 0: crabtalk.protocol.McpStatus
 	(SourceKind)(0),                    // 1: crabtalk.protocol.SourceKind
@@ -5363,144 +5551,146 @@ var file_crabtalk_proto_goTypes = []any{
 	(*ReconnectMcpMsg)(nil),            // 23: crabtalk.protocol.ReconnectMcpMsg
 	(*SubscribeMcpEventsMsg)(nil),      // 24: crabtalk.protocol.SubscribeMcpEventsMsg
 	(*McpInfo)(nil),                    // 25: crabtalk.protocol.McpInfo
-	(*McpList)(nil),                    // 26: crabtalk.protocol.McpList
-	(*McpEventMsg)(nil),                // 27: crabtalk.protocol.McpEventMsg
-	(*SendMsg)(nil),                    // 28: crabtalk.protocol.SendMsg
-	(*SendResponse)(nil),               // 29: crabtalk.protocol.SendResponse
-	(*StreamMsg)(nil),                  // 30: crabtalk.protocol.StreamMsg
-	(*CreateSessionMsg)(nil),           // 31: crabtalk.protocol.CreateSessionMsg
-	(*KillMsg)(nil),                    // 32: crabtalk.protocol.KillMsg
-	(*CancelStreamMsg)(nil),            // 33: crabtalk.protocol.CancelStreamMsg
-	(*CompactMsg)(nil),                 // 34: crabtalk.protocol.CompactMsg
-	(*TokenUsage)(nil),                 // 35: crabtalk.protocol.TokenUsage
-	(*ToolCallInfo)(nil),               // 36: crabtalk.protocol.ToolCallInfo
-	(*StreamEvent)(nil),                // 37: crabtalk.protocol.StreamEvent
-	(*StreamStart)(nil),                // 38: crabtalk.protocol.StreamStart
-	(*StreamChunk)(nil),                // 39: crabtalk.protocol.StreamChunk
-	(*StreamThinking)(nil),             // 40: crabtalk.protocol.StreamThinking
-	(*ToolStartEvent)(nil),             // 41: crabtalk.protocol.ToolStartEvent
-	(*ToolResultEvent)(nil),            // 42: crabtalk.protocol.ToolResultEvent
-	(*ToolsCompleteEvent)(nil),         // 43: crabtalk.protocol.ToolsCompleteEvent
-	(*StreamEnd)(nil),                  // 44: crabtalk.protocol.StreamEnd
-	(*TextStartEvent)(nil),             // 45: crabtalk.protocol.TextStartEvent
-	(*TextEndEvent)(nil),               // 46: crabtalk.protocol.TextEndEvent
-	(*ThinkingStartEvent)(nil),         // 47: crabtalk.protocol.ThinkingStartEvent
-	(*ThinkingEndEvent)(nil),           // 48: crabtalk.protocol.ThinkingEndEvent
-	(*ContextUsageEvent)(nil),          // 49: crabtalk.protocol.ContextUsageEvent
-	(*SubscribeEvents)(nil),            // 50: crabtalk.protocol.SubscribeEvents
-	(*AgentEventMsg)(nil),              // 51: crabtalk.protocol.AgentEventMsg
-	(*ListActiveConversationsMsg)(nil), // 52: crabtalk.protocol.ListActiveConversationsMsg
-	(*ListConversationsMsg)(nil),       // 53: crabtalk.protocol.ListConversationsMsg
-	(*SetActiveModelMsg)(nil),          // 54: crabtalk.protocol.SetActiveModelMsg
-	(*ListSkillsMsg)(nil),              // 55: crabtalk.protocol.ListSkillsMsg
-	(*ListModelsMsg)(nil),              // 56: crabtalk.protocol.ListModelsMsg
-	(*GetConversationHistoryMsg)(nil),  // 57: crabtalk.protocol.GetConversationHistoryMsg
-	(*DeleteConversationMsg)(nil),      // 58: crabtalk.protocol.DeleteConversationMsg
-	(*SubscribeEventMsg)(nil),          // 59: crabtalk.protocol.SubscribeEventMsg
-	(*UnsubscribeEventMsg)(nil),        // 60: crabtalk.protocol.UnsubscribeEventMsg
-	(*ListSubscriptionsMsg)(nil),       // 61: crabtalk.protocol.ListSubscriptionsMsg
-	(*PublishEventMsg)(nil),            // 62: crabtalk.protocol.PublishEventMsg
-	(*GetSkillMsg)(nil),                // 63: crabtalk.protocol.GetSkillMsg
-	(*SearchSessionsMsg)(nil),          // 64: crabtalk.protocol.SearchSessionsMsg
-	(*ActiveConversationList)(nil),     // 65: crabtalk.protocol.ActiveConversationList
-	(*CompactResponse)(nil),            // 66: crabtalk.protocol.CompactResponse
-	(*ConversationList)(nil),           // 67: crabtalk.protocol.ConversationList
-	(*SkillList)(nil),                  // 68: crabtalk.protocol.SkillList
-	(*ConfigMsg)(nil),                  // 69: crabtalk.protocol.ConfigMsg
-	(*ModelList)(nil),                  // 70: crabtalk.protocol.ModelList
-	(*ConversationHistory)(nil),        // 71: crabtalk.protocol.ConversationHistory
-	(*SubscriptionInfo)(nil),           // 72: crabtalk.protocol.SubscriptionInfo
-	(*SubscriptionList)(nil),           // 73: crabtalk.protocol.SubscriptionList
-	(*SkillBody)(nil),                  // 74: crabtalk.protocol.SkillBody
-	(*SessionHitList)(nil),             // 75: crabtalk.protocol.SessionHitList
-	nil,                                // 76: crabtalk.protocol.McpInfo.EnvEntry
+	(*McpPolicy)(nil),                  // 26: crabtalk.protocol.McpPolicy
+	(*McpList)(nil),                    // 27: crabtalk.protocol.McpList
+	(*McpEventMsg)(nil),                // 28: crabtalk.protocol.McpEventMsg
+	(*SendMsg)(nil),                    // 29: crabtalk.protocol.SendMsg
+	(*SendResponse)(nil),               // 30: crabtalk.protocol.SendResponse
+	(*StreamMsg)(nil),                  // 31: crabtalk.protocol.StreamMsg
+	(*CreateSessionMsg)(nil),           // 32: crabtalk.protocol.CreateSessionMsg
+	(*KillMsg)(nil),                    // 33: crabtalk.protocol.KillMsg
+	(*CancelStreamMsg)(nil),            // 34: crabtalk.protocol.CancelStreamMsg
+	(*CompactMsg)(nil),                 // 35: crabtalk.protocol.CompactMsg
+	(*TokenUsage)(nil),                 // 36: crabtalk.protocol.TokenUsage
+	(*ToolCallInfo)(nil),               // 37: crabtalk.protocol.ToolCallInfo
+	(*StreamEvent)(nil),                // 38: crabtalk.protocol.StreamEvent
+	(*StreamStart)(nil),                // 39: crabtalk.protocol.StreamStart
+	(*StreamChunk)(nil),                // 40: crabtalk.protocol.StreamChunk
+	(*StreamThinking)(nil),             // 41: crabtalk.protocol.StreamThinking
+	(*ToolStartEvent)(nil),             // 42: crabtalk.protocol.ToolStartEvent
+	(*ToolResultEvent)(nil),            // 43: crabtalk.protocol.ToolResultEvent
+	(*ToolsCompleteEvent)(nil),         // 44: crabtalk.protocol.ToolsCompleteEvent
+	(*StreamEnd)(nil),                  // 45: crabtalk.protocol.StreamEnd
+	(*TextStartEvent)(nil),             // 46: crabtalk.protocol.TextStartEvent
+	(*TextEndEvent)(nil),               // 47: crabtalk.protocol.TextEndEvent
+	(*ThinkingStartEvent)(nil),         // 48: crabtalk.protocol.ThinkingStartEvent
+	(*ThinkingEndEvent)(nil),           // 49: crabtalk.protocol.ThinkingEndEvent
+	(*ContextUsageEvent)(nil),          // 50: crabtalk.protocol.ContextUsageEvent
+	(*SubscribeEvents)(nil),            // 51: crabtalk.protocol.SubscribeEvents
+	(*AgentEventMsg)(nil),              // 52: crabtalk.protocol.AgentEventMsg
+	(*ListActiveConversationsMsg)(nil), // 53: crabtalk.protocol.ListActiveConversationsMsg
+	(*ListConversationsMsg)(nil),       // 54: crabtalk.protocol.ListConversationsMsg
+	(*SetActiveModelMsg)(nil),          // 55: crabtalk.protocol.SetActiveModelMsg
+	(*ListSkillsMsg)(nil),              // 56: crabtalk.protocol.ListSkillsMsg
+	(*ListModelsMsg)(nil),              // 57: crabtalk.protocol.ListModelsMsg
+	(*GetConversationHistoryMsg)(nil),  // 58: crabtalk.protocol.GetConversationHistoryMsg
+	(*DeleteConversationMsg)(nil),      // 59: crabtalk.protocol.DeleteConversationMsg
+	(*SubscribeEventMsg)(nil),          // 60: crabtalk.protocol.SubscribeEventMsg
+	(*UnsubscribeEventMsg)(nil),        // 61: crabtalk.protocol.UnsubscribeEventMsg
+	(*ListSubscriptionsMsg)(nil),       // 62: crabtalk.protocol.ListSubscriptionsMsg
+	(*PublishEventMsg)(nil),            // 63: crabtalk.protocol.PublishEventMsg
+	(*GetSkillMsg)(nil),                // 64: crabtalk.protocol.GetSkillMsg
+	(*SearchSessionsMsg)(nil),          // 65: crabtalk.protocol.SearchSessionsMsg
+	(*ActiveConversationList)(nil),     // 66: crabtalk.protocol.ActiveConversationList
+	(*CompactResponse)(nil),            // 67: crabtalk.protocol.CompactResponse
+	(*ConversationList)(nil),           // 68: crabtalk.protocol.ConversationList
+	(*SkillList)(nil),                  // 69: crabtalk.protocol.SkillList
+	(*ConfigMsg)(nil),                  // 70: crabtalk.protocol.ConfigMsg
+	(*ModelList)(nil),                  // 71: crabtalk.protocol.ModelList
+	(*ConversationHistory)(nil),        // 72: crabtalk.protocol.ConversationHistory
+	(*SubscriptionInfo)(nil),           // 73: crabtalk.protocol.SubscriptionInfo
+	(*SubscriptionList)(nil),           // 74: crabtalk.protocol.SubscriptionList
+	(*SkillBody)(nil),                  // 75: crabtalk.protocol.SkillBody
+	(*SessionHitList)(nil),             // 76: crabtalk.protocol.SessionHitList
+	nil,                                // 77: crabtalk.protocol.McpInfo.EnvEntry
 }
 var file_crabtalk_proto_depIdxs = []int32{
-	28, // 0: crabtalk.protocol.ClientMessage.send:type_name -> crabtalk.protocol.SendMsg
-	30, // 1: crabtalk.protocol.ClientMessage.stream:type_name -> crabtalk.protocol.StreamMsg
-	52, // 2: crabtalk.protocol.ClientMessage.list_active_conversations:type_name -> crabtalk.protocol.ListActiveConversationsMsg
-	32, // 3: crabtalk.protocol.ClientMessage.kill:type_name -> crabtalk.protocol.KillMsg
-	34, // 4: crabtalk.protocol.ClientMessage.compact:type_name -> crabtalk.protocol.CompactMsg
-	53, // 5: crabtalk.protocol.ClientMessage.list_conversations:type_name -> crabtalk.protocol.ListConversationsMsg
-	54, // 6: crabtalk.protocol.ClientMessage.set_active_model:type_name -> crabtalk.protocol.SetActiveModelMsg
+	29, // 0: crabtalk.protocol.ClientMessage.send:type_name -> crabtalk.protocol.SendMsg
+	31, // 1: crabtalk.protocol.ClientMessage.stream:type_name -> crabtalk.protocol.StreamMsg
+	53, // 2: crabtalk.protocol.ClientMessage.list_active_conversations:type_name -> crabtalk.protocol.ListActiveConversationsMsg
+	33, // 3: crabtalk.protocol.ClientMessage.kill:type_name -> crabtalk.protocol.KillMsg
+	35, // 4: crabtalk.protocol.ClientMessage.compact:type_name -> crabtalk.protocol.CompactMsg
+	54, // 5: crabtalk.protocol.ClientMessage.list_conversations:type_name -> crabtalk.protocol.ListConversationsMsg
+	55, // 6: crabtalk.protocol.ClientMessage.set_active_model:type_name -> crabtalk.protocol.SetActiveModelMsg
 	20, // 7: crabtalk.protocol.ClientMessage.list_mcps:type_name -> crabtalk.protocol.ListMcpsMsg
 	17, // 8: crabtalk.protocol.ClientMessage.list_agents:type_name -> crabtalk.protocol.ListAgentsMsg
 	16, // 9: crabtalk.protocol.ClientMessage.get_agent:type_name -> crabtalk.protocol.GetAgentMsg
 	12, // 10: crabtalk.protocol.ClientMessage.create_agent:type_name -> crabtalk.protocol.CreateAgentMsg
 	13, // 11: crabtalk.protocol.ClientMessage.update_agent:type_name -> crabtalk.protocol.UpdateAgentMsg
 	14, // 12: crabtalk.protocol.ClientMessage.delete_agent:type_name -> crabtalk.protocol.DeleteAgentMsg
-	55, // 13: crabtalk.protocol.ClientMessage.list_skills:type_name -> crabtalk.protocol.ListSkillsMsg
+	56, // 13: crabtalk.protocol.ClientMessage.list_skills:type_name -> crabtalk.protocol.ListSkillsMsg
 	6,  // 14: crabtalk.protocol.ClientMessage.ping:type_name -> crabtalk.protocol.Ping
 	9,  // 15: crabtalk.protocol.ClientMessage.get_config:type_name -> crabtalk.protocol.GetConfig
 	8,  // 16: crabtalk.protocol.ClientMessage.get_stats:type_name -> crabtalk.protocol.GetStats
-	50, // 17: crabtalk.protocol.ClientMessage.subscribe_events:type_name -> crabtalk.protocol.SubscribeEvents
-	56, // 18: crabtalk.protocol.ClientMessage.list_models:type_name -> crabtalk.protocol.ListModelsMsg
-	57, // 19: crabtalk.protocol.ClientMessage.get_conversation_history:type_name -> crabtalk.protocol.GetConversationHistoryMsg
-	58, // 20: crabtalk.protocol.ClientMessage.delete_conversation:type_name -> crabtalk.protocol.DeleteConversationMsg
-	59, // 21: crabtalk.protocol.ClientMessage.subscribe_event:type_name -> crabtalk.protocol.SubscribeEventMsg
-	60, // 22: crabtalk.protocol.ClientMessage.unsubscribe_event:type_name -> crabtalk.protocol.UnsubscribeEventMsg
-	61, // 23: crabtalk.protocol.ClientMessage.list_subscriptions:type_name -> crabtalk.protocol.ListSubscriptionsMsg
-	62, // 24: crabtalk.protocol.ClientMessage.publish_event:type_name -> crabtalk.protocol.PublishEventMsg
+	51, // 17: crabtalk.protocol.ClientMessage.subscribe_events:type_name -> crabtalk.protocol.SubscribeEvents
+	57, // 18: crabtalk.protocol.ClientMessage.list_models:type_name -> crabtalk.protocol.ListModelsMsg
+	58, // 19: crabtalk.protocol.ClientMessage.get_conversation_history:type_name -> crabtalk.protocol.GetConversationHistoryMsg
+	59, // 20: crabtalk.protocol.ClientMessage.delete_conversation:type_name -> crabtalk.protocol.DeleteConversationMsg
+	60, // 21: crabtalk.protocol.ClientMessage.subscribe_event:type_name -> crabtalk.protocol.SubscribeEventMsg
+	61, // 22: crabtalk.protocol.ClientMessage.unsubscribe_event:type_name -> crabtalk.protocol.UnsubscribeEventMsg
+	62, // 23: crabtalk.protocol.ClientMessage.list_subscriptions:type_name -> crabtalk.protocol.ListSubscriptionsMsg
+	63, // 24: crabtalk.protocol.ClientMessage.publish_event:type_name -> crabtalk.protocol.PublishEventMsg
 	21, // 25: crabtalk.protocol.ClientMessage.upsert_mcp:type_name -> crabtalk.protocol.UpsertMcpMsg
 	22, // 26: crabtalk.protocol.ClientMessage.delete_mcp:type_name -> crabtalk.protocol.DeleteMcpMsg
 	15, // 27: crabtalk.protocol.ClientMessage.rename_agent:type_name -> crabtalk.protocol.RenameAgentMsg
 	24, // 28: crabtalk.protocol.ClientMessage.subscribe_mcp_events:type_name -> crabtalk.protocol.SubscribeMcpEventsMsg
 	23, // 29: crabtalk.protocol.ClientMessage.reconnect_mcp:type_name -> crabtalk.protocol.ReconnectMcpMsg
-	63, // 30: crabtalk.protocol.ClientMessage.get_skill:type_name -> crabtalk.protocol.GetSkillMsg
-	64, // 31: crabtalk.protocol.ClientMessage.search_sessions:type_name -> crabtalk.protocol.SearchSessionsMsg
-	33, // 32: crabtalk.protocol.ClientMessage.cancel_stream:type_name -> crabtalk.protocol.CancelStreamMsg
-	31, // 33: crabtalk.protocol.ClientMessage.create_session:type_name -> crabtalk.protocol.CreateSessionMsg
+	64, // 30: crabtalk.protocol.ClientMessage.get_skill:type_name -> crabtalk.protocol.GetSkillMsg
+	65, // 31: crabtalk.protocol.ClientMessage.search_sessions:type_name -> crabtalk.protocol.SearchSessionsMsg
+	34, // 32: crabtalk.protocol.ClientMessage.cancel_stream:type_name -> crabtalk.protocol.CancelStreamMsg
+	32, // 33: crabtalk.protocol.ClientMessage.create_session:type_name -> crabtalk.protocol.CreateSessionMsg
 	11, // 34: crabtalk.protocol.ServerMessage.error:type_name -> crabtalk.protocol.ErrorMsg
 	7,  // 35: crabtalk.protocol.ServerMessage.pong:type_name -> crabtalk.protocol.Pong
-	29, // 36: crabtalk.protocol.ServerMessage.send_response:type_name -> crabtalk.protocol.SendResponse
-	37, // 37: crabtalk.protocol.ServerMessage.stream_event:type_name -> crabtalk.protocol.StreamEvent
-	65, // 38: crabtalk.protocol.ServerMessage.active_conversation_list:type_name -> crabtalk.protocol.ActiveConversationList
-	66, // 39: crabtalk.protocol.ServerMessage.compact_response:type_name -> crabtalk.protocol.CompactResponse
-	67, // 40: crabtalk.protocol.ServerMessage.conversation_list:type_name -> crabtalk.protocol.ConversationList
-	26, // 41: crabtalk.protocol.ServerMessage.mcp_list:type_name -> crabtalk.protocol.McpList
+	30, // 36: crabtalk.protocol.ServerMessage.send_response:type_name -> crabtalk.protocol.SendResponse
+	38, // 37: crabtalk.protocol.ServerMessage.stream_event:type_name -> crabtalk.protocol.StreamEvent
+	66, // 38: crabtalk.protocol.ServerMessage.active_conversation_list:type_name -> crabtalk.protocol.ActiveConversationList
+	67, // 39: crabtalk.protocol.ServerMessage.compact_response:type_name -> crabtalk.protocol.CompactResponse
+	68, // 40: crabtalk.protocol.ServerMessage.conversation_list:type_name -> crabtalk.protocol.ConversationList
+	27, // 41: crabtalk.protocol.ServerMessage.mcp_list:type_name -> crabtalk.protocol.McpList
 	18, // 42: crabtalk.protocol.ServerMessage.agent_info:type_name -> crabtalk.protocol.AgentInfo
 	19, // 43: crabtalk.protocol.ServerMessage.agent_list:type_name -> crabtalk.protocol.AgentList
-	68, // 44: crabtalk.protocol.ServerMessage.skill_list:type_name -> crabtalk.protocol.SkillList
-	69, // 45: crabtalk.protocol.ServerMessage.config:type_name -> crabtalk.protocol.ConfigMsg
+	69, // 44: crabtalk.protocol.ServerMessage.skill_list:type_name -> crabtalk.protocol.SkillList
+	70, // 45: crabtalk.protocol.ServerMessage.config:type_name -> crabtalk.protocol.ConfigMsg
 	10, // 46: crabtalk.protocol.ServerMessage.stats:type_name -> crabtalk.protocol.Stats
-	51, // 47: crabtalk.protocol.ServerMessage.agent_event:type_name -> crabtalk.protocol.AgentEventMsg
-	70, // 48: crabtalk.protocol.ServerMessage.model_list:type_name -> crabtalk.protocol.ModelList
-	71, // 49: crabtalk.protocol.ServerMessage.conversation_history:type_name -> crabtalk.protocol.ConversationHistory
-	72, // 50: crabtalk.protocol.ServerMessage.subscription_info:type_name -> crabtalk.protocol.SubscriptionInfo
-	73, // 51: crabtalk.protocol.ServerMessage.subscription_list:type_name -> crabtalk.protocol.SubscriptionList
+	52, // 47: crabtalk.protocol.ServerMessage.agent_event:type_name -> crabtalk.protocol.AgentEventMsg
+	71, // 48: crabtalk.protocol.ServerMessage.model_list:type_name -> crabtalk.protocol.ModelList
+	72, // 49: crabtalk.protocol.ServerMessage.conversation_history:type_name -> crabtalk.protocol.ConversationHistory
+	73, // 50: crabtalk.protocol.ServerMessage.subscription_info:type_name -> crabtalk.protocol.SubscriptionInfo
+	74, // 51: crabtalk.protocol.ServerMessage.subscription_list:type_name -> crabtalk.protocol.SubscriptionList
 	25, // 52: crabtalk.protocol.ServerMessage.mcp_info:type_name -> crabtalk.protocol.McpInfo
-	27, // 53: crabtalk.protocol.ServerMessage.mcp_event:type_name -> crabtalk.protocol.McpEventMsg
-	74, // 54: crabtalk.protocol.ServerMessage.skill_body:type_name -> crabtalk.protocol.SkillBody
-	75, // 55: crabtalk.protocol.ServerMessage.session_hit_list:type_name -> crabtalk.protocol.SessionHitList
+	28, // 53: crabtalk.protocol.ServerMessage.mcp_event:type_name -> crabtalk.protocol.McpEventMsg
+	75, // 54: crabtalk.protocol.ServerMessage.skill_body:type_name -> crabtalk.protocol.SkillBody
+	76, // 55: crabtalk.protocol.ServerMessage.session_hit_list:type_name -> crabtalk.protocol.SessionHitList
 	18, // 56: crabtalk.protocol.AgentList.agents:type_name -> crabtalk.protocol.AgentInfo
-	76, // 57: crabtalk.protocol.McpInfo.env:type_name -> crabtalk.protocol.McpInfo.EnvEntry
+	77, // 57: crabtalk.protocol.McpInfo.env:type_name -> crabtalk.protocol.McpInfo.EnvEntry
 	1,  // 58: crabtalk.protocol.McpInfo.source_kind:type_name -> crabtalk.protocol.SourceKind
 	0,  // 59: crabtalk.protocol.McpInfo.status:type_name -> crabtalk.protocol.McpStatus
-	25, // 60: crabtalk.protocol.McpList.mcps:type_name -> crabtalk.protocol.McpInfo
-	2,  // 61: crabtalk.protocol.McpEventMsg.kind:type_name -> crabtalk.protocol.McpEventKind
-	35, // 62: crabtalk.protocol.SendResponse.usage:type_name -> crabtalk.protocol.TokenUsage
-	38, // 63: crabtalk.protocol.StreamEvent.start:type_name -> crabtalk.protocol.StreamStart
-	39, // 64: crabtalk.protocol.StreamEvent.chunk:type_name -> crabtalk.protocol.StreamChunk
-	40, // 65: crabtalk.protocol.StreamEvent.thinking:type_name -> crabtalk.protocol.StreamThinking
-	41, // 66: crabtalk.protocol.StreamEvent.tool_start:type_name -> crabtalk.protocol.ToolStartEvent
-	42, // 67: crabtalk.protocol.StreamEvent.tool_result:type_name -> crabtalk.protocol.ToolResultEvent
-	43, // 68: crabtalk.protocol.StreamEvent.tools_complete:type_name -> crabtalk.protocol.ToolsCompleteEvent
-	44, // 69: crabtalk.protocol.StreamEvent.end:type_name -> crabtalk.protocol.StreamEnd
-	45, // 70: crabtalk.protocol.StreamEvent.text_start:type_name -> crabtalk.protocol.TextStartEvent
-	46, // 71: crabtalk.protocol.StreamEvent.text_end:type_name -> crabtalk.protocol.TextEndEvent
-	47, // 72: crabtalk.protocol.StreamEvent.thinking_start:type_name -> crabtalk.protocol.ThinkingStartEvent
-	48, // 73: crabtalk.protocol.StreamEvent.thinking_end:type_name -> crabtalk.protocol.ThinkingEndEvent
-	49, // 74: crabtalk.protocol.StreamEvent.context_usage:type_name -> crabtalk.protocol.ContextUsageEvent
-	36, // 75: crabtalk.protocol.ToolStartEvent.calls:type_name -> crabtalk.protocol.ToolCallInfo
-	35, // 76: crabtalk.protocol.StreamEnd.usage:type_name -> crabtalk.protocol.TokenUsage
-	35, // 77: crabtalk.protocol.ContextUsageEvent.usage:type_name -> crabtalk.protocol.TokenUsage
-	3,  // 78: crabtalk.protocol.AgentEventMsg.kind:type_name -> crabtalk.protocol.AgentEventKind
-	36, // 79: crabtalk.protocol.AgentEventMsg.tool_calls:type_name -> crabtalk.protocol.ToolCallInfo
-	80, // [80:80] is the sub-list for method output_type
-	80, // [80:80] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	26, // 60: crabtalk.protocol.McpInfo.policy:type_name -> crabtalk.protocol.McpPolicy
+	25, // 61: crabtalk.protocol.McpList.mcps:type_name -> crabtalk.protocol.McpInfo
+	2,  // 62: crabtalk.protocol.McpEventMsg.kind:type_name -> crabtalk.protocol.McpEventKind
+	36, // 63: crabtalk.protocol.SendResponse.usage:type_name -> crabtalk.protocol.TokenUsage
+	39, // 64: crabtalk.protocol.StreamEvent.start:type_name -> crabtalk.protocol.StreamStart
+	40, // 65: crabtalk.protocol.StreamEvent.chunk:type_name -> crabtalk.protocol.StreamChunk
+	41, // 66: crabtalk.protocol.StreamEvent.thinking:type_name -> crabtalk.protocol.StreamThinking
+	42, // 67: crabtalk.protocol.StreamEvent.tool_start:type_name -> crabtalk.protocol.ToolStartEvent
+	43, // 68: crabtalk.protocol.StreamEvent.tool_result:type_name -> crabtalk.protocol.ToolResultEvent
+	44, // 69: crabtalk.protocol.StreamEvent.tools_complete:type_name -> crabtalk.protocol.ToolsCompleteEvent
+	45, // 70: crabtalk.protocol.StreamEvent.end:type_name -> crabtalk.protocol.StreamEnd
+	46, // 71: crabtalk.protocol.StreamEvent.text_start:type_name -> crabtalk.protocol.TextStartEvent
+	47, // 72: crabtalk.protocol.StreamEvent.text_end:type_name -> crabtalk.protocol.TextEndEvent
+	48, // 73: crabtalk.protocol.StreamEvent.thinking_start:type_name -> crabtalk.protocol.ThinkingStartEvent
+	49, // 74: crabtalk.protocol.StreamEvent.thinking_end:type_name -> crabtalk.protocol.ThinkingEndEvent
+	50, // 75: crabtalk.protocol.StreamEvent.context_usage:type_name -> crabtalk.protocol.ContextUsageEvent
+	37, // 76: crabtalk.protocol.ToolStartEvent.calls:type_name -> crabtalk.protocol.ToolCallInfo
+	36, // 77: crabtalk.protocol.StreamEnd.usage:type_name -> crabtalk.protocol.TokenUsage
+	36, // 78: crabtalk.protocol.ContextUsageEvent.usage:type_name -> crabtalk.protocol.TokenUsage
+	3,  // 79: crabtalk.protocol.AgentEventMsg.kind:type_name -> crabtalk.protocol.AgentEventKind
+	37, // 80: crabtalk.protocol.AgentEventMsg.tool_calls:type_name -> crabtalk.protocol.ToolCallInfo
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_crabtalk_proto_init() }
@@ -5570,11 +5760,11 @@ func file_crabtalk_proto_init() {
 		(*ServerMessage_SessionHitList)(nil),
 		(*ServerMessage_Extension)(nil),
 	}
-	file_crabtalk_proto_msgTypes[24].OneofWrappers = []any{}
-	file_crabtalk_proto_msgTypes[26].OneofWrappers = []any{}
+	file_crabtalk_proto_msgTypes[25].OneofWrappers = []any{}
 	file_crabtalk_proto_msgTypes[27].OneofWrappers = []any{}
-	file_crabtalk_proto_msgTypes[31].OneofWrappers = []any{}
-	file_crabtalk_proto_msgTypes[33].OneofWrappers = []any{
+	file_crabtalk_proto_msgTypes[28].OneofWrappers = []any{}
+	file_crabtalk_proto_msgTypes[32].OneofWrappers = []any{}
+	file_crabtalk_proto_msgTypes[34].OneofWrappers = []any{
 		(*StreamEvent_Start)(nil),
 		(*StreamEvent_Chunk)(nil),
 		(*StreamEvent_Thinking)(nil),
@@ -5594,7 +5784,7 @@ func file_crabtalk_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crabtalk_proto_rawDesc), len(file_crabtalk_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   73,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
