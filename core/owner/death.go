@@ -50,7 +50,7 @@ func (t *Token) bury() {
 	if again {
 		return
 	}
-	t.cleanup.Stop()
+	t.cleanup.Stop() // the report would be silent; without it every death costs the collector a call
 	t.parent.drop(&t.link)
 	t.runHooks()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -128,6 +129,7 @@ func enterAgainst(t *testing.T, die func(*owner.Owner, context.CancelFunc)) {
 					t.Error("a body started after the death was seen")
 				}
 				inside.Add(1)
+				runtime.Gosched() // lets the killer come to its turn
 				inside.Add(-1)
 				o.Exit()
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -113,8 +114,15 @@ var gaveUp = func() context.Context {
 	return ctx
 }()
 
+// actions are births, deaths, and what is done with an owner in between.
 func (f *forest) actions() map[string]func(*rapid.T) {
-	hooks := 0
+	all := map[string]func(*rapid.T){"": f.check}
+	maps.Copy(all, f.lives())
+	maps.Copy(all, f.uses())
+	return all
+}
+
+func (f *forest) lives() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"root":  func(t *rapid.T) { f.born(nil, false) },
 		"child": func(t *rapid.T) { f.born(f.draw(t), false) },
@@ -143,6 +151,12 @@ func (f *forest) actions() map[string]func(*rapid.T) {
 			slices.Sort(f.log)
 			f.want(t, hooks)
 		},
+	}
+}
+
+func (f *forest) uses() map[string]func(*rapid.T) {
+	hooks := 0
+	return map[string]func(*rapid.T){
 		"hook": func(t *rapid.T) {
 			n := f.draw(t)
 			hooks++
@@ -186,7 +200,6 @@ func (f *forest) actions() map[string]func(*rapid.T) {
 				n.inside--
 			}
 		},
-		"": f.check,
 	}
 }
 

@@ -87,6 +87,9 @@ func TestTheDeadAreNotReported(t *testing.T) {
 	if got := nextReport(lost); got != canary {
 		t.Errorf("reported %v", got)
 	}
+	if len(lost) != 0 {
+		t.Errorf("%d more reports", len(lost))
+	}
 }
 
 // An owner whose function runs is not lost, though nobody else refers to it.

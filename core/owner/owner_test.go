@@ -198,22 +198,27 @@ func TestBornDead(t *testing.T) {
 
 // OL-1: two starts never share a token or an id, however they are made.
 func TestIdentityIsNeverReused(t *testing.T) {
-	const makers, each = 8, 500
-	var mu sync.Mutex
-	ids, tokens := map[owner.ID]bool{}, map[*owner.Token]bool{}
+	const makers, each = 4, 2000
+	var made [makers][each]*owner.Owner // by maker, so that nothing but the counter is shared
 	var wg sync.WaitGroup
-	for range makers {
+	start := make(chan struct{})
+	for m := range makers {
 		wg.Go(func() {
-			for range each {
-				o := owner.New(context.Background(), "same")
-				mu.Lock()
-				ids[o.ID()], tokens[o.Token] = true, true
-				mu.Unlock()
-				o.Close()
+			<-start
+			for i := range each {
+				made[m][i] = owner.New(context.Background(), "same")
 			}
 		})
 	}
+	close(start)
 	wg.Wait()
+	ids, tokens := map[owner.ID]bool{}, map[*owner.Token]bool{}
+	for _, those := range made {
+		for _, o := range those {
+			ids[o.ID()], tokens[o.Token] = true, true
+			o.Close()
+		}
+	}
 	if len(ids) != makers*each || len(tokens) != makers*each || ids[0] {
 		t.Errorf("%d ids and %d tokens for %d owners", len(ids), len(tokens), makers*each)
 	}
