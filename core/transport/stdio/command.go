@@ -23,6 +23,7 @@ type command struct {
 	argv []string // name and arguments
 	env  []string
 	dir  string // working directory, empty for the daemon's own
+	tag  string // in env, or ""
 }
 
 // prepare checks a Config and finds its executable.

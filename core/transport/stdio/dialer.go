@@ -25,6 +25,11 @@ type Options struct {
 	Environ func() []string
 	// Dir is the working directory of the peers. Empty means the daemon's own.
 	Dir string
+	// Records is the directory where the live peers are recorded, so that the next daemon can
+	// end those that outlive this one: see Reap. It is made when needed, and belongs to one
+	// PID namespace at a time. Empty means that nothing is recorded. With it, every peer gets
+	// the variable TagVar.
+	Records string
 	// MaxFrame bounds one line of a peer's stdout and one argument object, in bytes.
 	// Zero means 16 MiB. A longer line ends the session.
 	MaxFrame int
@@ -59,7 +64,7 @@ func New(opts Options) *Dialer {
 	opts.ClientName = cmp.Or(opts.ClientName, "mayfly")
 	opts.ClientVersion = cmp.Or(opts.ClientVersion, "devel")
 	opts.Protocol = cmp.Or(opts.Protocol, DefaultProtocol)
-	return &Dialer{opts: opts, groups: &scanner{}}
+	return &Dialer{opts: opts, groups: newScanner(opts.Records != "")}
 }
 
 // Dial implements [transport.Dialer]. The command is looked up in the PATH that the child
@@ -91,6 +96,24 @@ func (d *Dialer) start(cfg transport.Config, secrets transport.Secrets) (*sessio
 	if err != nil {
 		return nil, err
 	}
+	book, err := newEntry(d.opts.Records)
+	if err != nil {
+		return nil, recordFailure(cmd.name, err)
+	}
+	if cmd.tag = book.tag(); cmd.tag != "" {
+		cmd.env = append(cmd.env, TagVar+"="+cmd.tag)
+	}
+	s, err := d.spawn(cmd, book, secrets)
+	if err != nil {
+		book.remove()
+		return nil, err
+	}
+	s.run()
+	return s, nil
+}
+
+// spawn starts the process and completes its record. When it fails nothing is left.
+func (d *Dialer) spawn(cmd command, book *entry, secrets transport.Secrets) (*session, error) {
 	pipes, err := openPipes()
 	if err != nil {
 		return nil, spawnFailure(cmd, err)
@@ -102,13 +125,32 @@ func (d *Dialer) start(cfg transport.Config, secrets transport.Secrets) (*sessio
 		return nil, err
 	}
 	s := d.session(proc, pipes, secrets)
-	s.run()
+	s.book = book
+	if err := proc.record(book); err != nil {
+		s.run()
+		s.Stop(transport.StageKill)
+		<-s.Done()
+		return nil, recordFailure(cmd.name, err)
+	}
 	return s, nil
+}
+
+// record completes the record of a process.
+func (p *process) record(book *entry) error {
+	if book == nil {
+		return nil
+	}
+	leader, session, err := p.identify()
+	if err != nil {
+		return err
+	}
+	return book.started(leader, session)
 }
 
 // session builds the session of a running process.
 func (d *Dialer) session(proc *process, p *pipes, secrets transport.Secrets) *session {
 	s := &session{
+		Signals: rpc.NewSignals(),
 		proc:    proc,
 		groups:  d.groups,
 		out:     p.stdout,
@@ -130,6 +172,7 @@ func (d *Dialer) session(proc *process, p *pipes, secrets transport.Secrets) *se
 		MaxFrame: d.opts.MaxFrame,
 		Secrets:  secrets,
 		Fault:    s.fault,
+		Signals:  s.Signals,
 		Lost:     func(error) {}, // the reader of the pipe knows first
 	})
 	return s

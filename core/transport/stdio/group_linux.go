@@ -1,32 +1,59 @@
 package stdio
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"strconv"
 	"sync"
 )
 
-// scanner tells which process groups have live members, by reading /proc. Nothing else
-// can: kill(2) with signal 0 also succeeds for groups of zombies, and a container's first
-// process may never reap those. One scan answers everybody who asked before it began, so
-// that a thousand groups that end together cost a few scans, not a thousand.
+// ident names one process for ever: a pid is used again, a pid with its start time is not.
+type ident struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // clock ticks after the boot, field 22 of /proc/PID/stat
+}
+
+// scanner tells which processes live, by reading /proc. Nothing else can tell whether a
+// group is empty: kill(2) with signal 0 also succeeds for groups of zombies, and a
+// container's first process may never reap those. One scan answers everybody who asked
+// before it began, so that a thousand groups that end together cost a few scans, not a
+// thousand.
 type scanner struct {
+	tags bool // read the tags of processes, which are kept in known
+
 	mu      sync.Mutex
 	running bool
-	waiting []chan scan // bounded by the number of sessions that are ending
+	waiting []chan *scan // bounded by the number of sessions that are ending
+
+	known map[ident]string // tags that were read before; used by run alone
 }
 
-// scan is the result of one pass over /proc.
+// newScanner returns a scanner.
+func newScanner(tags bool) *scanner { return &scanner{tags: tags} }
+
+// remains reports whether anything of a tree lives, after a pass that begins now.
+func (s *scanner) remains(p *process) (bool, error) {
+	sc := s.look()
+	if sc.err != nil {
+		return false, sc.err
+	}
+	return p.remains(sc), nil
+}
+
+// scan is the result of one pass over /proc. It is not changed after the pass.
 type scan struct {
-	live map[int]int // live processes per group id
-	err  error       // the pass was not complete
+	procs    map[int]stat  // by pid, zombies included
+	groups   map[int][]int // live processes by group id
+	children map[int][]int // live processes by parent
+	tagged   map[string][]int
+	tags     map[ident]string
+	err      error // the pass was not complete
 }
 
-// live reports whether group pgid had a live member during a pass that began after the
-// call.
-func (s *scanner) live(pgid int) (bool, error) {
-	answer := make(chan scan, 1)
+// look returns the result of a pass that began after the call.
+func (s *scanner) look() *scan {
+	answer := make(chan *scan, 1)
 	s.mu.Lock()
 	s.waiting = append(s.waiting, answer)
 	if !s.running {
@@ -34,8 +61,7 @@ func (s *scanner) live(pgid int) (bool, error) {
 		go s.run()
 	}
 	s.mu.Unlock()
-	got := <-answer
-	return got.live[pgid] > 0, got.err
+	return <-answer
 }
 
 // run makes passes until nobody waits.
@@ -49,25 +75,28 @@ func (s *scanner) run() {
 		if len(batch) == 0 {
 			return
 		}
-		result := scanProc()
+		result := scanProc(s.tags, s.known)
+		if result.err == nil {
+			s.known = result.tags
+		}
 		for _, answer := range batch {
 			answer <- result
 		}
 	}
 }
 
-// scanProc counts the live processes of every group.
-func scanProc() scan {
+// scanProc reads the status of every process, and the tags of those that known does not have.
+func scanProc(tags bool, known map[ident]string) *scan {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return scan{err: err}
+		return &scan{err: err}
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return scan{err: err}
+		return &scan{err: err}
 	}
-	live := make(map[int]int)
+	sc := &scan{procs: map[int]stat{}, groups: map[int][]int{}, children: map[int][]int{}, tagged: map[string][]int{}, tags: map[ident]string{}}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
@@ -78,10 +107,73 @@ func scanProc() scan {
 		case errors.Is(err, os.ErrNotExist):
 			continue // it ended meanwhile
 		case err != nil:
-			return scan{err: err} // out of descriptors, say: the pass proves nothing
-		case !st.dead():
-			live[st.pgrp]++
+			return &scan{err: err} // out of descriptors, say: the pass proves nothing
+		}
+		sc.add(pid, st, tags, known)
+	}
+	return sc
+}
+
+// add takes one process in.
+func (sc *scan) add(pid int, st stat, tags bool, known map[ident]string) {
+	sc.procs[pid] = st
+	if st.dead() {
+		return
+	}
+	sc.groups[st.pgrp] = append(sc.groups[st.pgrp], pid)
+	sc.children[st.ppid] = append(sc.children[st.ppid], pid)
+	if !tags {
+		return
+	}
+	id := ident{pid, st.start}
+	tag, ok := known[id]
+	if !ok {
+		tag = readTag(pid)
+	}
+	sc.tags[id] = tag
+	if tag != "" {
+		sc.tagged[tag] = append(sc.tagged[tag], pid)
+	}
+}
+
+// live reports whether id names a process that runs.
+func (sc *scan) live(id ident) bool {
+	st, ok := sc.procs[id.PID]
+	return ok && st.start == id.Start && !st.dead()
+}
+
+// ident returns the name of a process of the pass.
+func (sc *scan) ident(pid int) ident { return ident{pid, sc.procs[pid].start} }
+
+// descend adds to found what descends from it. Where it leads to stop, it is left alone.
+func (sc *scan) descend(found map[ident]bool, stop map[int]bool) {
+	var queue []int
+	for id := range found {
+		queue = append(queue, id.PID)
+	}
+	for len(queue) > 0 {
+		pid := queue[0]
+		queue = queue[1:]
+		for _, child := range sc.children[pid] {
+			if id := sc.ident(child); !found[id] && !stop[child] {
+				found[id] = true
+				queue = append(queue, child)
+			}
 		}
 	}
-	return scan{live: live}
+}
+
+// readTag returns the tag in the environment that a process was started with. It is "" for
+// processes of other users, whose environment we may not read, and those are not ours.
+func readTag(pid int) string {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return ""
+	}
+	for entry := range bytes.SplitSeq(env, []byte{0}) {
+		if tag, ok := bytes.CutPrefix(entry, []byte(TagVar+"=")); ok {
+			return string(tag)
+		}
+	}
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -153,7 +154,7 @@ func TestTailAgainstStrings(t *testing.T) {
 
 func TestParseStat(t *testing.T) {
 	line := func(name, state, threads string) string {
-		return "4242 (" + name + ") " + state + " 1 4200 4200 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 " + threads + " 0 100 0 0"
+		return "4242 (" + name + ") " + state + " 17 4200 4100 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 " + threads + " 0 100 0 0"
 	}
 	for _, tc := range []struct {
 		line string
@@ -168,11 +169,11 @@ func TestParseStat(t *testing.T) {
 		{line("sh", "D", "1"), false},
 	} {
 		st, err := parseStat([]byte(tc.line))
-		if err != nil || st.pgrp != 4200 || st.dead() != tc.dead || st.flags&pfExiting != 0 {
+		if err != nil || st.pgrp != 4200 || st.dead() != tc.dead || st.flags&pfExiting != 0 || st.ppid != 17 || st.session != 4100 || st.start != 100 {
 			t.Errorf("%s: %+v, %v; want group 4200, dead %v", tc.line, st, err, tc.dead)
 		}
 	}
-	for _, bad := range []string{"", "1 (x", "1 (x) S 1", line("x", "S", "many")} {
+	for _, bad := range []string{"", "1 (x", "1 (x) S 1", line("x", "S", "many"), strings.TrimSuffix(line("x", "S", "1"), " 100 0 0")} {
 		if st, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q was read as %+v", bad, st)
 		}
@@ -192,8 +193,8 @@ func TestScannerSeesOurGroup(t *testing.T) {
 	answers := make(chan bool, 8)
 	for range cap(answers) {
 		go func() {
-			live, err := s.live(own.pgrp)
-			answers <- live && err == nil
+			sc := s.look()
+			answers <- sc.err == nil && slices.Contains(sc.groups[own.pgrp], os.Getpid())
 		}()
 	}
 	for range cap(answers) {
@@ -201,7 +202,7 @@ func TestScannerSeesOurGroup(t *testing.T) {
 			t.Error("our own group was reported empty")
 		}
 	}
-	if live, err := s.live(1 << 30); live || err != nil {
+	if live, err := s.remains(&process{pid: 1 << 30}); live || err != nil {
 		t.Errorf("a group that cannot exist: %v, %v", live, err)
 	}
 }

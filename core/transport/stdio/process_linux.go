@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"unsafe"
+
+	"github.com/mayfly-mcp/mayfly/core/transport"
 )
 
 // process is a direct child that leads a process group of its own.
@@ -20,10 +22,12 @@ import (
 type process struct {
 	pid   int
 	pidfd *os.File // nil when the kernel has none
+	tag   string   // in the environment of the tree, or ""
 
 	mu     sync.Mutex
-	exited bool // the leader is a zombie, or reaped
-	reaped bool // pid and group id are not ours any more
+	strays map[ident]transport.Stage // what left the group, with the rung that it was brought to
+	exited bool                      // the leader is a zombie, or reaped
+	reaped bool                      // pid and group id are not ours any more
 }
 
 // Values of waitid(2), close_range(2) and proc(5) that package syscall does not have.
@@ -51,11 +55,16 @@ func startProcess(c command, files [3]*os.File) (*process, error) {
 		Files: []uintptr{files[0].Fd(), files[1].Fd(), files[2].Fd()},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, PidFD: &pidfd},
 	}
+	births.RLock()
 	pid, _, err := syscall.StartProcess(c.path, c.argv, attr)
+	if err == nil {
+		enrol(pid)
+	}
+	births.RUnlock()
 	if err != nil {
 		return nil, spawnFailure(c, err)
 	}
-	p := &process{pid: pid}
+	p := &process{pid: pid, tag: c.tag}
 	if pidfd >= 0 && syscall.SetNonblock(pidfd, true) == nil {
 		p.pidfd = os.NewFile(uintptr(pidfd), "pidfd") // in the poller: no thread per child
 	}
@@ -82,8 +91,15 @@ func (p *process) checkGroup(c command) error {
 	return spawnError(c.name, fmt.Sprintf("PR-1: process %d is in group %d, not in its own", p.pid, pgid), "report this as a bug", err)
 }
 
+// identify returns what a record says of the leader. It is a child of ours that was not
+// waited for, so it is there, as a zombie at least.
+func (p *process) identify() (leader ident, session int, err error) {
+	st, err := readStat(p.pid)
+	return ident{p.pid, st.start}, st.session, err
+}
+
 // awaitExit returns how the leader ended, once it has. It does not reap it.
-func (p *process) awaitExit() string {
+func (p *process) awaitExit() exitStatus {
 	p.pollExit()
 	var info childInfo
 	for gone := false; !gone; {
@@ -92,7 +108,7 @@ func (p *process) awaitExit() string {
 	p.mu.Lock()
 	p.exited = true
 	p.mu.Unlock()
-	return info.String()
+	return exitStatus{text: info.String(), zero: info.code == cldExited && info.status == 0}
 }
 
 // pollExit waits through the pidfd in the runtime's poller. It may return early.
@@ -186,6 +202,7 @@ func (p *process) reap() {
 		}
 	}
 	p.reaped = true
+	strike(p.pid)
 	if p.pidfd != nil {
 		_ = p.pidfd.Close()
 	}
@@ -194,9 +211,12 @@ func (p *process) reap() {
 // stat is what a line of /proc/PID/stat says about one process.
 type stat struct {
 	state   byte
+	ppid    int
 	pgrp    int
+	session int
 	flags   uint64
 	threads int
+	start   uint64 // clock ticks after the boot
 }
 
 // dead reports whether nothing of the process runs. A leading thread that ended before its
@@ -215,18 +235,23 @@ func readStat(pid int) (stat, error) {
 	return parseStat(data)
 }
 
-// parseStat takes fields 3, 5, 9 and 20 of proc(5). The name in field 2 may hold anything,
+// parseStat takes fields 3, 4, 5, 6, 9, 20 and 22 of proc(5). The name in field 2 may hold anything,
 // so fields are counted from the last parenthesis.
 func parseStat(data []byte) (stat, error) {
 	rest := data[bytes.LastIndexByte(data, ')')+1:]
 	f := bytes.Fields(rest)
-	if len(f) < 18 || len(f[0]) != 1 {
+	if len(f) < 20 || len(f[0]) != 1 {
 		return stat{}, fmt.Errorf("unreadable process status %q", data)
 	}
-	pgrp, err1 := strconv.Atoi(string(f[2]))
-	flags, err2 := strconv.ParseUint(string(f[6]), 10, 64)
-	threads, err3 := strconv.Atoi(string(f[17]))
-	return stat{state: f[0][0], pgrp: pgrp, flags: flags, threads: threads}, errors.Join(err1, err2, err3)
+	var errs []error
+	number := func(field int) uint64 {
+		n, err := strconv.ParseInt(string(f[field-3]), 10, 64)
+		errs = append(errs, err)
+		return uint64(n)
+	}
+	st := stat{state: f[0][0], ppid: int(number(4)), pgrp: int(number(5)), session: int(number(6)),
+		flags: number(9), threads: int(number(20)), start: number(22)}
+	return st, errors.Join(errs...)
 }
 
 // readFD reads what is there.

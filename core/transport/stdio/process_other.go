@@ -3,10 +3,13 @@
 package stdio
 
 import (
+	"context"
+	"errors"
 	"os"
 	"syscall"
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
+	"github.com/mayfly-mcp/mayfly/core/transport"
 )
 
 // process stands in for the Linux one where there is no /proc to observe a group by.
@@ -23,15 +26,30 @@ func startProcess(c command, _ [3]*os.File) (*process, error) {
 	}
 }
 
-func (p *process) awaitExit() string     { return "" }
+func (p *process) awaitExit() exitStatus { return exitStatus{} }
 func (p *process) exiting() bool         { return true }
 func (p *process) signal(syscall.Signal) {}
 func (p *process) reap()                 {}
+func (p *process) collect()              {}
+
+func (p *process) signalStrays(transport.Stage)  {}
+func (p *process) identify() (ident, int, error) { return ident{}, 0, os.ErrInvalid }
+
+// ident names a process.
+type ident struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"`
+}
 
 // scanner is never asked.
 type scanner struct{}
 
-func (*scanner) live(int) (bool, error) { return false, nil }
+func newScanner(bool) *scanner                                  { return &scanner{} }
+func (*scanner) remains(*process) (bool, error)                 { return false, nil }
+func whereAndWho() (system, ident, error)                       { return system{}, ident{}, errors.ErrUnsupported }
+func reap(context.Context, string, ReapOptions) (Report, error) { return Report{}, nil }
+func subreaper() (string, func(), error)                        { return "", func() {}, errors.ErrUnsupported }
+func zombies() int                                              { return 0 }
 
 // readFD is never asked.
 func readFD(uintptr, []byte) (int, error) { return 0, os.ErrInvalid }

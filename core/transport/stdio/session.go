@@ -27,8 +27,21 @@ const (
 	emptyScans = 2
 )
 
+var _ interface {
+	transport.Session
+	transport.Reporter
+} = (*session)(nil)
+
+// exitStatus is how a direct child ended.
+type exitStatus struct {
+	text string // in the words of package os
+	zero bool   // it exited with status 0
+}
+
 // session is one process tree.
 type session struct {
+	*rpc.Signals
+	book    *entry
 	proc    *process
 	groups  *scanner
 	client  *rpc.Client
@@ -50,6 +63,7 @@ type session struct {
 	stage  transport.Stage // highest rung performed
 	why    string          // what ended the session, once down
 	exit   string          // how the leader ended, once it has
+	clean  bool            // it ended by itself with status 0
 	isDown bool
 }
 
@@ -88,6 +102,14 @@ func (s *session) Done() <-chan struct{} { return s.done }
 // notifications, replies that no call waits for.
 func (s *session) Dropped() int64 { return s.stray.Load() + s.client.Dropped() }
 
+// Clean implements [transport.Reporter]. What a peer does after the first rung it does not do
+// by itself.
+func (s *session) Clean() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clean
+}
+
 // Err implements [transport.Session]. It is nil while the session is up. What becomes
 // known after the session went down, such as the exit status, is added.
 func (s *session) Err() error {
@@ -125,6 +147,9 @@ func (s *session) Stop(stage transport.Stage) {
 	before := s.stage
 	s.stage = max(before, stage)
 	s.mu.Unlock()
+	if stage > before {
+		s.proc.collect()
+	}
 	s.in.close()
 	switch {
 	case stage >= transport.StageKill:
@@ -132,6 +157,7 @@ func (s *session) Stop(stage transport.Stage) {
 	case stage == transport.StageTerminate && before < transport.StageTerminate:
 		s.proc.signal(syscall.SIGTERM) // once: many servers take a second one as "at once"
 	}
+	s.proc.signalStrays(max(before, stage))
 	s.poke()
 }
 
@@ -150,7 +176,7 @@ func (s *session) becomeDown(why string) {
 func (s *session) watch() {
 	exit := s.proc.awaitExit()
 	s.mu.Lock()
-	s.exit = exit
+	s.exit, s.clean = exit.text, exit.zero && s.stage == 0
 	s.mu.Unlock()
 	s.out.childDied()
 	s.errs.childDied()
@@ -168,22 +194,26 @@ func (s *session) watch() {
 	_ = s.errs.file.Close()
 	s.link.end()
 	s.readers.Wait()
+	s.book.remove()
 	close(s.done)
 }
 
 // closedStdout is the beginning of the text for a session that ended with its output.
 const closedStdout = "MCP server closed stdout"
 
-// awaitGroup returns when no live process of the group is left.
+// awaitGroup returns when no live process of the tree is left: of the group, of what was seen
+// to leave it, and of what descends from that. What turns up late is brought to the rung
+// that the others have reached.
 func (s *session) awaitGroup() {
 	wait := groupPollFloor
 	for empty := 0; empty < emptyScans; {
-		live, err := s.groups.live(s.proc.pid)
+		live, err := s.groups.remains(s.proc)
 		if err == nil && !live {
 			empty++
 			continue
 		}
 		empty = 0
+		s.proc.signalStrays(s.reached())
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -193,6 +223,13 @@ func (s *session) awaitGroup() {
 			wait = groupPollFloor
 		}
 	}
+}
+
+// reached is the highest rung performed.
+func (s *session) reached() transport.Stage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stage
 }
 
 // poke makes awaitGroup look again soon.
@@ -225,6 +262,9 @@ func (s *session) readStdout() {
 // accept hands a message to the session.
 func (s *session) accept(line []byte) {
 	msg := decode(line)
+	if msg != nil {
+		s.Hear()
+	}
 	if msg == nil || !s.link.deliver(msg, s.down) {
 		s.stray.Add(1)
 	}

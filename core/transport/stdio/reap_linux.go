@@ -1,0 +1,228 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// remnant is one record of a dead daemon.
+type remnant struct {
+	path  string
+	rec   record
+	empty int  // passes in a row that found nothing
+	hit   bool // some pass found something
+}
+
+// reaper is one run of Reap.
+type reaper struct {
+	report   Report
+	remnants []*remnant
+	sent     map[ident]syscall.Signal
+	killing  bool
+	spared   map[int]bool // ourselves and whoever started us
+}
+
+// reap implements Reap.
+func reap(ctx context.Context, dir string, opts ReapOptions) (Report, error) {
+	r := &reaper{sent: map[ident]syscall.Signal{}}
+	if err := r.read(dir); err != nil || len(r.remnants) == 0 {
+		return r.report, err
+	}
+	grace := time.NewTimer(opts.Grace)
+	defer grace.Stop()
+	poll := time.NewTimer(0)
+	defer poll.Stop()
+	for wait := groupPollFloor; ; wait = min(2*wait, groupPollCeiling) {
+		select {
+		case <-ctx.Done():
+			return r.report, fmt.Errorf("peers of an earlier daemon still run (%s): %w", r.survivors(), context.Cause(ctx))
+		case <-grace.C:
+			r.killing, wait = true, groupPollFloor
+		case <-poll.C:
+		}
+		if r.pass() {
+			return r.report, nil
+		}
+		poll.Reset(wait)
+	}
+}
+
+// read sorts the files of the directory.
+func (r *reaper) read(dir string) error {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	here, _, err := whereAndWho()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		if strings.HasSuffix(f.Name(), draftSuffix) {
+			removeDraft(path)
+			continue
+		}
+		if !strings.HasSuffix(f.Name(), recordSuffix) {
+			continue
+		}
+		rec, err := readRecord(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // its daemon lives and was faster
+		case err != nil:
+			r.report.Unreadable = append(r.report.Unreadable, f.Name())
+		case rec.System != here:
+			r.report.Gone++
+			_ = os.Remove(path)
+		case rec.Daemon.alive():
+			r.report.Owned++
+		default:
+			r.remnants = append(r.remnants, &remnant{path: path, rec: rec})
+		}
+	}
+	return nil
+}
+
+// removeDraft removes a half-written record. Its name says whose it is; that of a daemon
+// that lives is about to be renamed.
+func removeDraft(path string) {
+	pid, rest, _ := strings.Cut(filepath.Base(path), "-")
+	start, _, _ := strings.Cut(rest, "-")
+	var owner ident
+	owner.PID, _ = strconv.Atoi(pid)
+	owner.Start, _ = strconv.ParseUint(start, 10, 64)
+	if !owner.alive() {
+		_ = os.Remove(path)
+	}
+}
+
+// alive reports whether a process runs. A zombie does not.
+func (id ident) alive() bool {
+	st, err := readStat(id.PID)
+	return err == nil && st.start == id.Start && !st.dead()
+}
+
+// pass looks at all processes once and brings those of the remnants to the current rung. It
+// reports whether nothing is left.
+func (r *reaper) pass() bool {
+	sc := scanProc(true, nil)
+	if sc.err != nil {
+		return false // a pass that is not complete proves nothing; the next one may be
+	}
+	r.spared = ancestors(sc)
+	r.remnants = slices.DeleteFunc(r.remnants, func(m *remnant) bool {
+		targets := r.targets(m.rec, sc)
+		if len(targets) > 0 {
+			m.empty, m.hit = 0, true
+			r.signal(targets)
+			return false
+		}
+		if m.empty++; m.empty < emptyScans {
+			return false
+		}
+		if r.report.Gone++; m.hit {
+			r.report.Gone--
+			r.report.Ended++
+		}
+		_ = os.Remove(m.path)
+		return true
+	})
+	return len(r.remnants) == 0
+}
+
+// targets finds what lives of one peer.
+func (r *reaper) targets(rec record, sc *scan) map[ident]bool {
+	found := map[ident]bool{}
+	add := func(pid int) {
+		if !r.spared[pid] {
+			found[sc.ident(pid)] = true
+		}
+	}
+	for _, pid := range sc.tagged[rec.Tag] {
+		add(pid)
+	}
+	if rec.Leader != nil {
+		if sc.live(*rec.Leader) {
+			add(rec.Leader.PID)
+		}
+		for _, pid := range sc.groups[rec.Leader.PID] {
+			if ofGroup(rec, sc, pid) {
+				add(pid)
+			}
+		}
+	}
+	sc.descend(found, r.spared)
+	return found
+}
+
+// ofGroup reports whether a member of the group with the recorded number is one of ours.
+// While a member lives the kernel gives its group's number to nobody else, but a group that
+// died out may have a successor of the same number, which has a leader of another age.
+func ofGroup(rec record, sc *scan, pid int) bool {
+	if st, ok := sc.procs[rec.Leader.PID]; ok && st.start != rec.Leader.Start {
+		return false
+	}
+	st := sc.procs[pid]
+	tag := sc.tags[sc.ident(pid)]
+	return st.session == rec.Session && st.start >= rec.Leader.Start && (tag == "" || tag == rec.Tag)
+}
+
+// signal sends each target what it has not got yet.
+func (r *reaper) signal(targets map[ident]bool) {
+	for id := range targets {
+		got, asked := r.sent[id]
+		if !asked {
+			r.report.Terminated++
+			r.sent[id] = syscall.SIGTERM
+			signalProcess(id, syscall.SIGTERM)
+		}
+		if r.killing && got != syscall.SIGKILL {
+			r.report.Killed++
+			r.sent[id] = syscall.SIGKILL
+			signalProcess(id, syscall.SIGKILL)
+		}
+	}
+}
+
+// survivors names what lives on, for an error.
+func (r *reaper) survivors() string {
+	var pids []string
+	for id := range r.sent {
+		if id.alive() {
+			pids = append(pids, strconv.Itoa(id.PID))
+		}
+	}
+	slices.Sort(pids)
+	return "processes " + strings.Join(pids, ", ")
+}
+
+// ancestors are this process and those above it: a daemon that was started from inside a
+// peer carries the tag of that peer, and must not end itself.
+func ancestors(sc *scan) map[int]bool {
+	out := map[int]bool{1: true}
+	for pid := os.Getpid(); pid > 1 && !out[pid]; pid = sc.procs[pid].ppid {
+		out[pid] = true
+	}
+	return out
+}
+
+// whereAndWho returns the system that pids of ours belong to, and this process.
+func whereAndWho() (system, ident, error) {
+	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	space, err2 := os.Readlink("/proc/self/ns/pid")
+	st, err3 := readStat(os.Getpid())
+	return system{Boot: strings.TrimSpace(string(boot)), Namespace: space},
+		ident{PID: os.Getpid(), Start: st.start}, errors.Join(err1, err2, err3)
+}
