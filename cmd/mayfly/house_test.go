@@ -42,7 +42,7 @@ var importRules = []importRule{
 	{"core/wire", []string{"core/wire/pb", "google.golang.org/protobuf"}, "both ends of the socket import it"},
 	{"core/wire/pb", []string{"google.golang.org/protobuf"}, "generated code"},
 	{"core/daemon/", []string{"core", "core/", "github.com/jonboulle/clockwork", "github.com/modelcontextprotocol/go-sdk",
-		"google.golang.org/protobuf", "github.com/BurntSushi/toml", "github.com/oklog/ulid"},
+		"google.golang.org/protobuf", "github.com/BurntSushi/toml", "github.com/oklog/ulid", "go.etcd.io/bbolt", "github.com/prometheus/client_golang"},
 		"the daemon is a user of the host"},
 	{"core/", []string{"core/lifecycle", "core/transport", "core/transport/", "core/callerr", "core/owner", "core/registry", "github.com/jonboulle/clockwork", "github.com/modelcontextprotocol/go-sdk"},
 		"nothing under core knows its testers"},

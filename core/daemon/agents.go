@@ -9,9 +9,6 @@ import (
 	"github.com/mayfly-mcp/mayfly/core"
 )
 
-// maxAgents bounds the store; more are refused.
-const maxAgents = 100_000
-
 // agent is a stored agent and its incarnation as an owner of peers. The owner is born with
 // the agent, or with the daemon, and dies with it.
 type agent struct {
@@ -30,14 +27,16 @@ type agents struct {
 	closed  bool // no edits any more; guarded by editing
 
 	mu     sync.RWMutex
+	over   overlay // what declarations may inherit
+	max    int     // agents; more are refused
 	byID   map[string]*agent
 	byName map[string]*agent
 }
 
 // openAgents brings an owner to life for every stored agent and declares its MCPs. That
 // starts no process (SPEC CF-3).
-func openAgents(host *core.Host, st *store, records []*record) *agents {
-	as := &agents{host: host, store: st, byID: map[string]*agent{}, byName: map[string]*agent{}}
+func openAgents(host *core.Host, st *store, records []*record, over overlay, bound int) *agents {
+	as := &agents{host: host, store: st, over: over, max: bound, byID: map[string]*agent{}, byName: map[string]*agent{}}
 	for _, r := range records {
 		as.add(r)
 	}
@@ -50,13 +49,14 @@ func (as *agents) add(rec *record) {
 	var err error
 	a.owner, err = as.host.Owner(a.id)
 	a.must(err)
-	a.declare(nil)
+	as.declare(a, nil)
 	as.byID[a.id], as.byName[rec.name] = a, a
 }
 
 // declare makes the owner's claims those of the record: what is gone is released, what is
-// new or has another config is declared. The machine leaves the rest alone (SPEC CL-6).
-func (a *agent) declare(old *record) {
+// new or has another effective config is declared. The machine leaves the rest alone (SPEC
+// CL-6). Called with mu held.
+func (as *agents) declare(a *agent, old *record) {
 	if old != nil {
 		for _, m := range old.spec.mcps {
 			if a.rec.mcp(m.name) == nil {
@@ -65,7 +65,7 @@ func (a *agent) declare(old *record) {
 		}
 	}
 	for _, m := range a.rec.spec.mcps {
-		a.must(a.owner.Declare(m.name, m.config))
+		a.must(a.owner.DeclareWith(m.name, m.effective(as.over), m.terms))
 	}
 }
 
@@ -77,11 +77,16 @@ func (a *agent) must(err error) {
 	}
 }
 
-// close ends editing. An edit that is under way is finished first.
-func (as *agents) close() {
+// close ends editing. An edit that is under way is finished first, and then the store is
+// closed: nothing that comes later in a stop can cost what was acknowledged.
+func (as *agents) close() error {
 	as.editing.Lock()
 	defer as.editing.Unlock()
+	if as.closed {
+		return nil
+	}
 	as.closed = true
+	return as.store.close()
 }
 
 // begin serialises an edit (SPEC CL-11, CF-4); the caller ends it with editing.Unlock.
@@ -161,3 +166,13 @@ func (as *agents) count() int {
 	defer as.mu.RUnlock()
 	return len(as.byID)
 }
+
+// bound is how many agents there may be.
+func (as *agents) bound() int {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	return as.max
+}
+
+// ready reports whether the store can be read. bbolt's readers wait for nobody.
+func (as *agents) ready() error { return as.store.ready() }

@@ -31,6 +31,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Dialer starts peers. nil means real processes and real HTTP.
 	Dialer transport.Dialer
+	// OwnProcess says that the process is the daemon's: it becomes the parent of the orphans
+	// of its peers and waits for every child, so that nobody else in it may use os/exec.
+	OwnProcess bool
 	// Clock is the clock of peers, retries and durations. nil means real time.
 	Clock clockwork.Clock
 	// TCPAddr is a loopback address, or TCPOff. Empty means DefaultTCPAddr and, when that
@@ -67,7 +70,7 @@ func (c Config) complete() (Config, error) {
 		c.Clock = clockwork.NewRealClock()
 	}
 	if c.Dialer == nil {
-		c.Dialer = realDialer(c.Version)
+		c.Dialer = realDialer(c.Version, layout(c.Home).peers)
 	}
 	if c.Version == "" {
 		c.Version = "devel"
@@ -80,17 +83,25 @@ func checkTCPAddr(addr string) error {
 	if addr == "" || addr == TCPOff {
 		return nil
 	}
+	if err := checkLoopback(addr); err != nil {
+		return fmt.Errorf("TCP %w, or %q", err, TCPOff)
+	}
+	return nil
+}
+
+// checkLoopback refuses addresses that other machines could reach.
+func checkLoopback(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("TCP address %q: %w; give host:port, such as %s, or %q", addr, err, DefaultTCPAddr, TCPOff)
+		return fmt.Errorf("address %q: %w; give host:port, such as %s", addr, err, DefaultTCPAddr)
 	}
 	if host == "localhost" {
 		return nil
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil || !ip.IsLoopback() {
-		return fmt.Errorf("TCP address %q is not a loopback address; the protocol has no authentication, "+
-			"so use 127.0.0.1:PORT, or %q", addr, TCPOff)
+		return fmt.Errorf("address %q is not a loopback address, and nothing here asks who is there; "+
+			"use 127.0.0.1:PORT", addr)
 	}
 	return nil
 }

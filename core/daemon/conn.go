@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// maxConns bounds the connections; a further one is told so and closed.
-	maxConns = 4096
 	// maxOutstanding bounds the requests under way on one connection; a further one is
 	// refused.
 	maxOutstanding = 64
@@ -196,10 +194,10 @@ func (c *client) agentEvents() error {
 	}
 }
 
-// refuseConn turns away a connection over the bound.
-func (d *Daemon) refuseConn(nc net.Conn) {
+// refuseConn tells a connection over the bound so, and closes it.
+func (d *Daemon) refuseConn(nc net.Conn, bound int) {
 	conn := wire.NewConn(nc, wire.Config{FrameTimeout: d.cfg.FrameTimeout})
 	defer conn.Close()
-	d.log.Warn("a connection was refused", "reason", "too many connections", "bound", maxConns)
+	d.log.Warn("a connection was refused", "reason", "too many connections", "bound", bound)
 	_ = conn.WriteAnswer(d.base, wire.Refusal(codeBusy, "too many connections; close some")) // it goes either way
 }

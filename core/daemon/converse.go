@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -57,7 +58,8 @@ func (d *Daemon) prepare(s *session, choice string, tell func(*pb.StreamEvent)) 
 		return nil, notRegistered(s.agent.id)
 	}
 	return &run{
-		agent: s.agent, rec: rec, session: s, choice: choice, llm: d.llm, clock: d.cfg.Clock, stop: d.drain, tell: tell,
+		agent: s.agent, rec: rec, session: s, choice: choice, llm: d.llm.Load(), clock: d.cfg.Clock,
+		listBound: time.Duration(d.rules.Load().MCP.ListTimeout), stop: d.drain, tell: tell,
 	}, nil
 }
 

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
@@ -11,7 +13,6 @@ import (
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core"
-	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
 const (
@@ -33,14 +34,19 @@ type Daemon struct {
 	log      *slog.Logger
 	home     home
 	lock     *os.File
-	settings *settings
-	times    *lifecycle.Config
+	rules    atomic.Pointer[settings] // in force
+	disk     disk
+	running  *running
+	real     bool   // peers are processes
+	unadopt  func() // ends what adopt began, or nil
+	metrics  *metrics
 	host     *core.Host
 	agents   *agents
 	sessions sessions
 	feed     feed
-	llm      *modelClient
+	llm      atomic.Pointer[modelClient]
 	ends     *endpoints
+	monitor  *monitor
 	began    time.Time
 	model    atomic.Pointer[string] // the first one that the endpoint advertised
 
@@ -52,7 +58,8 @@ type Daemon struct {
 	base  context.Context // patience has ended: everything is cut
 	end   context.CancelCauseFunc
 
-	patience time.Duration // flushTimeout
+	patience  time.Duration // what clients get to take their last answers; 0 is what the budget says
+	reloading sync.Mutex
 
 	work    sync.WaitGroup // acceptors, connections and the daemon's own goroutines
 	connsMu sync.Mutex
@@ -68,14 +75,15 @@ type Daemon struct {
 // the store is read, every stored agent has declared its MCPs, and both endpoints are bound,
 // so that clients may connect from here on and are answered when Run runs. It starts no
 // peer.
-func Open(cfg Config) (*Daemon, error) { return open(context.Background(), cfg, realFiles()) }
+func Open(cfg Config) (*Daemon, error) { return open(context.Background(), cfg, realDisk()) }
 
-func open(ctx context.Context, cfg Config, fsys files) (_ *Daemon, err error) {
+func open(ctx context.Context, cfg Config, k disk) (_ *Daemon, err error) {
+	real := cfg.Dialer == nil
 	if cfg, err = cfg.complete(); err != nil {
 		return nil, err
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Logger, home: layout(cfg.Home), began: cfg.Clock.Now(),
-		sessions: sessions{byHandle: map[string]*session{}}, closed: make(chan struct{}), idle: make(chan struct{}), patience: flushTimeout}
+	d := &Daemon{real: real, cfg: cfg, log: cfg.Logger, home: layout(cfg.Home), disk: k, began: cfg.Clock.Now(),
+		running: &running{}, sessions: sessions{byHandle: map[string]*session{}}, closed: make(chan struct{}), idle: make(chan struct{})}
 	if err := d.home.prepare(); err != nil {
 		return nil, err
 	}
@@ -85,7 +93,7 @@ func open(ctx context.Context, cfg Config, fsys files) (_ *Daemon, err error) {
 	d.base, d.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	d.quiet, d.hush = context.WithCancelCause(d.base)
 	d.drain, d.stop = context.WithCancelCause(d.quiet)
-	if err := d.load(ctx, fsys); err != nil {
+	if err := d.load(ctx); err != nil {
 		d.abort()
 		return nil, err
 	}
@@ -93,24 +101,53 @@ func open(ctx context.Context, cfg Config, fsys files) (_ *Daemon, err error) {
 }
 
 // load reads the home and opens what serves it.
-func (d *Daemon) load(ctx context.Context, fsys files) (err error) {
-	if d.settings, err = loadSettings(d.home.settings); err != nil {
-		return err
-	}
-	d.times = d.settings.lifecycle()
-	st, records, err := openStore(d.home.store, fsys)
+func (d *Daemon) load(ctx context.Context) error {
+	rules, err := loadSettings(d.home.settings)
 	if err != nil {
 		return err
 	}
+	d.rules.Store(rules)
+	key, err := d.disk.files.readKey(d.home.key, keySize, newKey)
+	if err != nil {
+		return err
+	}
+	st, records, err := openStore(d.home, d.disk)
+	if err != nil {
+		return err
+	}
+	if err := d.home.keep(d.disk); err != nil {
+		d.log.Warn("the store has no backup", "file", d.home.backup(), "reason", err.Error())
+	}
+	d.settle(ctx, rules)
+	if err := d.openHost(rules, key); err != nil {
+		return errors.Join(err, st.close())
+	}
+	d.agents = openAgents(d.host, st, records, rules.overlay(), rules.Limits.MaxAgents)
+	d.sessions.max = func() int { return d.rules.Load().Limits.MaxSessions }
+	d.llm.Store(newModelClient(rules, d.cfg.Clock))
+	if d.ends, err = listen(ctx, d.home, d.cfg.TCPAddr); err != nil {
+		return err
+	}
+	d.monitor, err = d.openMonitor(ctx, rules.Metrics.Addr)
+	return err
+}
+
+// keySize is that of the hash.
+const keySize = 32
+
+func newKey() []byte {
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // never fails
+	return key
+}
+
+func (d *Daemon) openHost(rules *settings, key []byte) (err error) {
+	d.metrics = newMetrics(d)
+	times := d.times(rules)
 	d.host, err = core.Open(core.Config{
-		Dialer: d.cfg.Dialer, Clock: d.cfg.Clock, Lifecycle: d.times, MaxSpawns: d.settings.MCP.MaxSpawns, EventQueue: eventQueue,
+		Dialer: d.running.dialer(d.cfg.Dialer), Clock: d.cfg.Clock, Lifecycle: &times, Key: key, EventQueue: eventQueue,
+		Logger: d.log, Observer: d.metrics,
 	})
-	if err != nil {
-		return err
-	}
-	d.agents = openAgents(d.host, st, records)
-	d.llm = newModelClient(d.settings, d.cfg.Clock)
-	d.ends, err = listen(ctx, d.home, d.cfg.TCPAddr)
 	return err
 }
 
@@ -120,7 +157,21 @@ func (d *Daemon) abort() {
 	if d.host != nil {
 		_ = d.host.Close(context.Background()) // no peer was ever started
 	}
-	_ = d.lock.Close()
+	if d.agents != nil {
+		_ = d.agents.close() // the error that led here says more
+	}
+	if d.ends != nil {
+		d.ends.close()
+	}
+	_ = d.release()
+}
+
+// release gives back what belongs to the process and to the home.
+func (d *Daemon) release() error {
+	if d.unadopt != nil {
+		d.unadopt()
+	}
+	return d.lock.Close()
 }
 
 // Socket is the path of the unix socket.
@@ -150,7 +201,9 @@ func (d *Daemon) launch() {
 	}
 	d.announce()
 	d.work.Go(d.askModels)
-	d.work.Go(d.logPeers)
+	if d.monitor != nil {
+		d.work.Go(d.monitor.serve)
+	}
 	d.work.Go(func() { d.accept(d.ends.unix) })
 	if d.ends.tcp != nil {
 		d.work.Go(func() { d.accept(d.ends.tcp) })
@@ -170,30 +223,44 @@ func (d *Daemon) Close(ctx context.Context) error {
 	return d.err
 }
 
+// shutDown saves first: whatever happens later, and however little time a supervisor
+// gives, the store is whole and closed (SPEC SH-1, SH-3).
 func (d *Daemon) shutDown(ctx context.Context) error {
-	d.log.Info("daemon stopping")
+	began := time.Now()
+	rules := d.rules.Load()
+	d.log.Info("daemon stopping", "budget", rules.budget(), "drain", rules.drain())
 	d.stop(errStopping)
 	d.ends.close()
-	d.agents.close()
-	bound := d.times.DrainGrace + d.times.CloseGrace + d.times.TerminateGrace + d.times.KillGrace + closeSlack
-	ctx, cancel := context.WithTimeout(ctx, bound)
+	err := d.agents.close()
+	ctx, cancel := context.WithTimeout(ctx, rules.budget()-flushOf(time.Duration(rules.MCP.StopBudget)))
 	defer cancel()
-	err := d.host.Close(ctx)
+	err = errors.Join(err, d.host.Close(ctx))
 	d.hush(errStopping)
-	d.flush()
+	d.flush(rules)
+	d.monitor.close()
 	d.work.Wait()
-	d.llm.close()
-	err = errors.Join(err, d.lock.Close())
-	d.log.Info("daemon stopped")
+	d.llm.Load().close()
+	if kept := d.home.keep(d.disk); kept != nil {
+		d.log.Warn("the store has no backup of its last state", "file", d.home.backup(), "reason", kept.Error())
+	}
+	err = errors.Join(err, d.release())
+	d.log.Info("daemon stopped", "took", time.Since(began).Round(time.Millisecond))
 	return err
 }
 
+// Escalate cuts a stop short: every peer is killed at once. Before a stop it begins one.
+func (d *Daemon) Escalate() {
+	d.log.Warn("the stop is cut short: every peer is killed")
+	d.stop(errStopping)
+	d.running.kill()
+}
+
 // flush gives clients a moment to take their last answers, and cuts what is left then.
-func (d *Daemon) flush() {
+func (d *Daemon) flush(rules *settings) {
 	d.connsMu.Lock() // whoever launches has finished, or sees that a stop has begun
 	conns := d.conns
 	d.connsMu.Unlock()
-	patience, cancel := context.WithTimeout(context.Background(), d.patience)
+	patience, cancel := context.WithTimeout(context.Background(), cmp.Or(d.patience, flushOf(time.Duration(rules.MCP.StopBudget))))
 	defer cancel()
 	if conns > 0 {
 		select {
@@ -232,13 +299,14 @@ const acceptPause = 100 * time.Millisecond
 // admit counts a connection and serves it within the bound.
 func (d *Daemon) admit(nc net.Conn) {
 	d.connsMu.Lock()
-	full := d.conns >= maxConns
+	bound := d.rules.Load().Limits.MaxConnections
+	full := d.conns >= bound
 	if !full {
 		d.conns++
 	}
 	d.connsMu.Unlock()
 	if full {
-		d.refuseConn(nc)
+		d.refuseConn(nc, bound)
 		return
 	}
 	d.serve(nc)
@@ -255,12 +323,13 @@ func (d *Daemon) admit(nc net.Conn) {
 
 // askModels asks the endpoint what it serves. It is a courtesy: a failure only warns.
 func (d *Daemon) askModels() {
-	if d.settings.LLM.BaseURL == "" {
+	llm := d.llm.Load()
+	if llm.origin == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(d.drain, modelsTimeout)
 	defer cancel()
-	ids, err := d.llm.models(ctx)
+	ids, err := llm.models(ctx)
 	switch {
 	case d.stopping():
 	case err != nil:

@@ -3,7 +3,6 @@ package daemon
 import (
 	"crypto/rand"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -31,8 +30,8 @@ func (as *agents) create(name, config string, now time.Time) (*record, error) {
 	switch {
 	case as.named(name) != nil:
 		return nil, refuse(codeFailed, "agent '%s' already exists", name)
-	case as.count() >= maxAgents:
-		return nil, refuse(codeBusy, "this daemon keeps %d agents at most; delete some first", maxAgents)
+	case as.count() >= as.bound():
+		return nil, refuse(codeBusy, "this daemon keeps %d agents at most; delete some first", as.bound())
 	}
 	id, err := ulid.New(ulid.Timestamp(now), rand.Reader)
 	if err != nil {
@@ -42,7 +41,7 @@ func (as *agents) create(name, config string, now time.Time) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := as.store.save(as.with(nil, rec)); err != nil {
+	if err := as.store.put(nil, rec); err != nil {
 		return nil, err
 	}
 	as.mu.Lock()
@@ -150,7 +149,7 @@ func (as *agents) remove(text string) error {
 	if err != nil {
 		return refuse(codeNotFound, "agent '%s' not found in local manifest", id)
 	}
-	if err := as.store.save(as.with(a.rec, nil)); err != nil {
+	if err := as.store.remove(a.rec); err != nil {
 		return err
 	}
 	as.mu.Lock()
@@ -179,7 +178,7 @@ func (as *agents) edit(id string, change func(old *record) (*record, error)) (*r
 	if err != nil {
 		return nil, err
 	}
-	if err := as.store.save(as.with(old, rec)); err != nil {
+	if err := as.store.put(old, rec); err != nil {
 		return nil, err
 	}
 	as.mu.Lock()
@@ -187,19 +186,8 @@ func (as *agents) edit(id string, change func(old *record) (*record, error)) (*r
 	delete(as.byName, old.name)
 	as.byName[rec.name] = a
 	a.rec = rec
-	a.declare(old)
+	as.declare(a, old)
 	return rec, nil
-}
-
-// with lists what the store is to hold: everything, with old replaced by rec. Either may
-// be nil.
-func (as *agents) with(old, rec *record) []*record {
-	list := slices.DeleteFunc(as.records(), func(r *record) bool { return r == old })
-	if rec == nil {
-		return list
-	}
-	at, _ := slices.BinarySearchFunc(list, rec, func(a, b *record) int { return strings.Compare(a.name, b.name) })
-	return slices.Insert(list, at, rec)
 }
 
 // mcpObjects are the declarations as they are stored.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -19,7 +18,7 @@ import (
 // bench is the agents of a daemon without its sockets, for properties.
 type bench struct {
 	as   *agents
-	path string
+	home home
 	disk *failing
 	ids  []string
 }
@@ -30,20 +29,16 @@ func newBench(t *rapid.T, dir string) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = host.Close(context.Background()) })
-	b := &bench{path: filepath.Join(dir, "store.json"), disk: breakable()}
-	broken := b.disk.files.sync
-	b.disk.files.sync = func(f *os.File) error { // a real one would make this a test of the disk
-		if b.disk.sync.Load() {
-			return broken(f)
-		}
-		return nil
-	}
-	_ = os.Remove(b.path)
-	st, records, err := openStore(b.path, b.disk.files)
+	b := &bench{home: layout(dir), disk: breakable()}
+	b.disk.once.Store(true)
+	b.disk.noSync = true // or this would be a test of the disk
+	_ = os.Remove(b.home.store)
+	st, records, err := openStore(b.home, b.disk.disk)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.as = openAgents(host, st, records)
+	t.Cleanup(func() { _ = st.close() })
+	b.as = openAgents(host, st, records, overlay{}, defaultMaxAgents)
 	return b
 }
 
@@ -68,10 +63,10 @@ func TestMemoryStoreAndClaimsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBench(t, dir)
 		edit := func(t *rapid.T, do func() error) {
-			b.disk.write.Store(rapid.IntRange(0, 9).Draw(t, "disk") == 0)
+			b.disk.fail.Store(rapid.SampledFrom([]int32{works, works, works, works, works, works, refuses, lies}).Draw(t, "disk"))
 			before := b.state(t)
 			err := do()
-			b.disk.write.Store(false)
+			b.disk.fail.Store(works)
 			if err != nil && !cmp.Equal(before, b.state(t)) {
 				t.Fatalf("an edit was refused with %v and changed something: %s", err, cmp.Diff(before, b.state(t)))
 			}
@@ -110,7 +105,7 @@ func TestMemoryStoreAndClaimsAgree(t *testing.T) {
 
 // state reads the file, and checks that memory and claims agree with it.
 func (b *bench) state(t *rapid.T) map[string]string {
-	_, records, err := openStore(b.path, realFiles())
+	records, _, err := readStore(b.home.store)
 	if err != nil {
 		t.Fatal(err)
 	}

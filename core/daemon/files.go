@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,40 +27,61 @@ func realFiles() files {
 	}
 }
 
-// inDoubtError reports that the new file is in place although the replacement failed, so
-// that a crash may leave either one.
-type inDoubtError struct{ err error }
+// temporary opens a new file beside a path. Its mode is 0600, since it holds credentials.
+func (fsys files) temporary(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+}
 
-// Error implements error.
-func (e *inDoubtError) Error() string { return e.err.Error() }
+// beside makes a new empty file and returns its path.
+func (fsys files) beside(path string) (string, error) {
+	f, err := fsys.temporary(path)
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
 
-// Unwrap returns what failed.
-func (e *inDoubtError) Unwrap() error { return e.err }
+// place moves a complete file to where it belongs. When that fails the file is gone.
+func (fsys files) place(from, to string) error {
+	if err := fsys.rename(from, to); err != nil {
+		_ = os.Remove(from) // the error that led here says more
+		return err
+	}
+	return fsys.syncDir(filepath.Dir(to))
+}
 
-// replace makes data the content of path. On an error the old content is in place, unless
-// it is an *inDoubtError.
+// replace makes data the content of path.
 func (fsys files) replace(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // 0600, since it holds credentials
+	return fsys.fill(path, func(f *os.File) error { return fsys.write(f, data) })
+}
+
+// copy makes the content of one file that of another.
+func (fsys files) copy(from, to string) error {
+	src, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	err = fsys.write(f, data)
+	defer src.Close()
+	return fsys.fill(to, func(f *os.File) error {
+		_, err := io.Copy(f, src)
+		return err
+	})
+}
+
+func (fsys files) fill(path string, write func(*os.File) error) error {
+	f, err := fsys.temporary(path)
+	if err != nil {
+		return err
+	}
+	err = write(f)
 	if err == nil {
 		err = fsys.sync(f)
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = fsys.rename(f.Name(), path)
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(f.Name()) // the error that led here says more
 		return err
 	}
-	if err := fsys.syncDir(dir); err != nil {
-		return &inDoubtError{err}
-	}
-	return nil
+	return fsys.place(f.Name(), path)
 }
 
 // syncDir makes a rename durable.
@@ -83,4 +106,23 @@ func clearTemporary(path string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// readKey reads a secret key, or makes one where there is none.
+func (fsys files) readKey(path string, size int, make func() []byte) ([]byte, error) {
+	key, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		key = make()
+		if err := fsys.replace(path, key); err != nil {
+			return nil, fmt.Errorf("cannot store the key of the fingerprints: %w", err)
+		}
+		return key, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the key of the fingerprints: %w", err)
+	case len(key) != size:
+		return nil, fmt.Errorf("the key of the fingerprints %s has %d bytes, not %d; remove it: a new one is made, "+
+			"and the ids of all peers change", path, len(key), size)
+	}
+	return key, nil
 }

@@ -82,7 +82,7 @@ type rig struct {
 type setup struct {
 	home     string // an existing home, for a restart
 	settings string // of config.toml, behind [llm]
-	files    *files
+	disk     *disk
 	cfg      func(*Config)
 }
 
@@ -114,11 +114,11 @@ func start(t *testing.T, s setup) *rig {
 	if s.cfg != nil {
 		s.cfg(&cfg)
 	}
-	fsys := realFiles()
-	if s.files != nil {
-		fsys = *s.files
+	k := realDisk()
+	if s.disk != nil {
+		k = *s.disk
 	}
-	if r.d, err = open(ctx, cfg, fsys); err != nil {
+	if r.d, err = open(ctx, cfg, k); err != nil {
 		t.Fatal(err)
 	}
 	go func() { r.ran <- r.d.Run(context.Background()) }()

@@ -16,7 +16,10 @@ type home struct {
 	dir      string
 	settings string
 	store    string
+	legacy   string // the store of an earlier version
+	key      string // of the fingerprints
 	run      string
+	peers    string // records of live processes
 	lock     string
 	socket   string
 	port     string
@@ -27,8 +30,11 @@ func layout(dir string) home {
 	return home{
 		dir:      dir,
 		settings: filepath.Join(dir, "config.toml"),
-		store:    filepath.Join(dir, "store.json"),
+		store:    filepath.Join(dir, "store.db"),
+		legacy:   filepath.Join(dir, "store.json"),
+		key:      filepath.Join(dir, "host.key"),
 		run:      run,
+		peers:    filepath.Join(run, "peers"),
 		lock:     filepath.Join(run, "daemon.lock"),
 		socket:   filepath.Join(run, "crabtalk.sock"),
 		port:     filepath.Join(run, "crabtalk.port"),

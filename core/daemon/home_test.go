@@ -181,9 +181,11 @@ func TestSettings(t *testing.T) {
 		"[mcp]\nidle_timeout = 99999999999": "key mcp.idle_timeout: is 99999999999",
 		"[mcp]\n\nconnect_timeout = 3":      ":3: key mcp.connect_timeout: ",
 		"[mcp]\ncall_timeout = \"soon\"":    ":2: key mcp.call_timeout: \"soon\" is not a duration",
-		"[mcp]\ncall_timeout = \"0s\"":      "CallTimeout is 0s",
-		"[mcp]\nclose_grace = \"-1s\"":      "CloseGrace is -1s",
-		"[mcp]\nmax_spawns = -1":            "key mcp.max_spawns: is -1",
+		"[mcp]\ncall_timeout = \"0s\"":      ":2: key mcp.call_timeout: is 0s",
+		"[mcp]\n\nclose_grace = \"-1s\"":    ":3: key mcp.close_grace: is -1s",
+		"[limits]\nmax_spawning = -1":       ":2: key limits.max_spawning: is -1",
+		"[mcp]\nstop_budget = \"9s\"":       ":2: key mcp.stop_budget: is 9s and the stop ladder needs 9.9s",
+		"[metrics]\naddr = \"0.0.0.0:1\"":   ":2: key metrics.addr: address \"0.0.0.0:1\" is not a loopback address",
 		"[llm]\nkind = \"openai\"":          "key llm.kind: \"openai\" is not supported",
 		"[llm]\nbase_url = \"localhost:1\"": "key llm.base_url: is not an http or https URL",
 		"[llm]\napi_key = 7":                ":2: key llm.api_key: ",
@@ -196,7 +198,7 @@ func TestSettings(t *testing.T) {
 		cannotOpen(t, plain(home), layout(home).settings, want)
 	}
 	home := newHome(t)
-	put(t, layout(home).settings, "[mcp]\nidle_timeout = 0\nfailed_retry = \"1m\"\nmax_spawns = 3\n"+
+	put(t, layout(home).settings, "[mcp]\nidle_timeout = 0\nfailed_retry = \"1m\"\n"+
 		"[llm]\nbase_url = \"http://h/v1/\"\n[cache]\nsessions = 32\n[tasks]\nx = 1\n[mcp.more]\ny = 2\n")
 	s, err := loadSettings(layout(home).settings)
 	if err != nil {

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -35,9 +37,10 @@ func (as *agents) rows(a *agent) []*pb.McpInfo {
 		standing[s.Name] = s
 	}
 	var out []*pb.McpInfo
+	times := as.host.Settings()
 	for i := range a.rec.spec.mcps {
 		m := &a.rec.spec.mcps[i]
-		out = append(out, mcpInfo(a.rec.name, m, standing[m.name]))
+		out = append(out, mcpInfo(a.rec.name, m, standing[m.name], &times))
 	}
 	return out
 }
@@ -51,26 +54,28 @@ func (as *agents) row(a *agent, name string, tried *mcpSpec, ended core.Status) 
 		return nil
 	}
 	m := a.rec.mcp(name)
+	times := as.host.Settings()
 	switch {
 	case m == nil:
 		return nil
 	case tried != nil && sameMcp(m, tried) && ended.State != lifecycle.NoState:
-		return mcpInfo(a.rec.name, m, ended)
+		return mcpInfo(a.rec.name, m, ended, &times)
 	}
-	for _, s := range a.owner.List() {
-		if s.Name == name {
-			return mcpInfo(a.rec.name, m, s)
-		}
-	}
-	return nil
+	return mcpInfo(a.rec.name, m, a.standing(name), &times)
 }
 
 // mcpInfo is one row of a listing. Secrets are masked (SPEC SE-3).
-func mcpInfo(source string, m *mcpSpec, s core.Status) *pb.McpInfo {
+func mcpInfo(source string, m *mcpSpec, s core.Status, times *lifecycle.Config) *pb.McpInfo {
 	info := &pb.McpInfo{
 		Name: m.name, Command: m.config.Command, Args: m.config.Args, Url: m.config.URL,
 		Source: source, AutoRestart: m.autoRestart, SourceKind: pb.SourceKind_SOURCE_KIND_LOCAL,
 		Status: statusOf(s.State), Error: s.Error, ToolCount: uint32(len(s.Tools)),
+		Peer: s.Peer, Generation: uint32(s.Generation), Note: noteOf(s), RetryAfterMs: millis(s.RetryAfter),
+		ToolsStale: s.Stale, Share: cmp.Or(string(s.Share), shareFingerprint), Policy: policyOf(s.Policy, times),
+		InheritEnv: m.inherit,
+	}
+	if !s.Since.IsZero() {
+		info.Since = timestamp(s.Since)
 	}
 	if len(m.config.Env) > 0 {
 		info.Env = map[string]string{}
@@ -83,6 +88,34 @@ func mcpInfo(source string, m *mcpSpec, s core.Status) *pb.McpInfo {
 	}
 	return info
 }
+
+// noteOf says what holds the next attempt back.
+func noteOf(s core.Status) string {
+	switch {
+	case s.Stuck:
+		return "stuck"
+	case s.Stopping:
+		return "stopping"
+	case s.Queued:
+		return "queued"
+	}
+	return ""
+}
+
+// policyOf is the policy in force: what the claims ask for, over the daemon's settings.
+func policyOf(p lifecycle.Policy, times *lifecycle.Config) *pb.McpPolicy {
+	return &pb.McpPolicy{
+		IdleTimeoutMs:    millis(cmp.Or(p.IdleTimeout, times.IdleTimeout)),
+		MinUptimeMs:      millis(p.MinUptime),
+		StartTimeoutMs:   millis(cmp.Or(p.StartTimeout, times.StartTimeout)),
+		ConnectTimeoutMs: millis(cmp.Or(p.ConnectTimeout, times.ConnectTimeout)),
+		CallTimeoutMs:    millis(cmp.Or(p.CallTimeout, times.CallTimeout)),
+		Pinned:           p.Pinned,
+	}
+}
+
+// millis rounds up, so that what is not over is not shown as over.
+func millis(d time.Duration) uint64 { return uint64((d + time.Millisecond - 1) / time.Millisecond) }
 
 func statusOf(s lifecycle.State) pb.McpStatus {
 	switch s {

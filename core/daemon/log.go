@@ -2,61 +2,53 @@ package daemon
 
 import (
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/mayfly-mcp/mayfly/core"
-	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
 // announce says at the start what an operator might not expect.
 func (d *Daemon) announce() {
-	if len(d.settings.unknown) > 0 {
-		d.log.Warn("the configuration has keys that mean nothing here", "file", d.settings.path,
-			"keys", strings.Join(d.settings.unknown, " "))
+	rules := d.rules.Load()
+	d.warn(rules)
+	for _, s := range append(d.cfg.flags(), rules.effective()...) {
+		d.log.Debug("setting", "key", s.Key, "value", s.Value, "origin", s.Origin)
 	}
-	if len(d.settings.Env) > 0 {
-		d.log.Warn("the daemon-wide environment is not given to MCP servers; put what a server needs into its own env",
-			"file", d.settings.path, "names", strings.Join(slices.Sorted(maps.Keys(d.settings.Env)), " "))
-	}
-	if d.settings.Cache.Sessions != 0 {
-		d.log.Info("cache.sessions has no effect: sessions are bounded by their number and length", "file", d.settings.path)
-	}
-	d.log.Info("daemon serving", "socket", d.home.socket, "tcp", d.TCPAddr(), "agents", d.agents.count(),
-		"idle_timeout", d.times.IdleTimeout, "connect_timeout", d.times.ConnectTimeout, "call_timeout", d.times.CallTimeout)
+	d.log.Info("daemon serving", "socket", d.home.socket, "tcp", d.TCPAddr(), "metrics", d.MetricsAddr(), "agents", d.agents.count(),
+		"idle_timeout", rules.lifecycle().IdleTimeout, "stop_budget", rules.budget())
 }
 
-// logPeers writes every transition to the log.
-func (d *Daemon) logPeers() {
-	sub, err := d.host.Watch()
-	if err != nil {
-		return // a stop came first
+// warn names what is set and means something else than one might think.
+func (d *Daemon) warn(s *settings) {
+	if len(s.unknown) > 0 {
+		d.log.Warn("the configuration has keys that mean nothing here", "file", s.path, "keys", strings.Join(s.unknown, " "))
 	}
-	defer sub.Close()
-	for {
-		n, err := sub.Next(d.base)
-		if err != nil {
-			return
-		}
-		if n.Gap {
-			d.log.Warn("the log missed transitions of peers")
-			continue
-		}
-		d.logPeer(n.Event)
+	names := strings.Join(s.envNames(), " ")
+	switch {
+	case s.Overlay.Backfill:
+		d.log.Warn("env_overlay.backfill is on: every MCP server of every agent gets the whole daemon-wide environment, "+
+			"secrets included; let declarations ask by name with inherit_env instead", "file", s.path, "names", names)
+	case len(s.Env) > 0:
+		d.log.Info("the daemon-wide environment is given to MCP servers that ask for it by name, with inherit_env",
+			"file", s.path, "names", names)
+	}
+	if s.Cache.Sessions != 0 {
+		d.log.Info("cache.sessions has no effect: sessions are bounded by limits.max_sessions", "file", s.path)
 	}
 }
 
-func (d *Daemon) logPeer(e core.Event) {
-	level, attrs := slog.LevelInfo, []any{"agent", e.Agent, "mcp", e.Name, "peer", e.Peer, "generation", e.Generation}
-	switch e.State {
-	case lifecycle.Connected:
-		attrs = append(attrs, "tools", len(e.Tools))
-	case lifecycle.Failed:
-		level, attrs = slog.LevelWarn, append(attrs, "reason", e.Error)
-	case lifecycle.Connecting:
-		level = slog.LevelDebug
-	case lifecycle.Disconnected, lifecycle.NoState:
+// missing names what a declaration asks for and the daemon does not have.
+func (m *mcpSpec) missing(over overlay) []string {
+	var out []string
+	for _, name := range m.inherit {
+		if _, known := over.env[name]; !known {
+			out = append(out, name)
+		}
 	}
-	d.log.Log(d.base, level, "mcp "+e.State.String(), attrs...)
+	return out
+}
+
+// about are the fields that name a declaration and its peer in the log.
+func about(s core.Status) slog.Attr {
+	return slog.Group("", "owner", s.Owner, "agent", s.Agent, "name", s.Name, "peer", s.Peer, "generation", s.Generation)
 }

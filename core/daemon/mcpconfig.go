@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mayfly-mcp/mayfly/core"
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 )
 
@@ -16,7 +18,39 @@ const mask = "***"
 type mcpSpec struct {
 	name        string
 	config      transport.Config
+	inherit     []string // keys of the daemon's [env] that it asks for (SPEC SE-2)
+	terms       core.Terms
 	autoRestart bool // stored and shown, never acted upon
+}
+
+// overlay is the daemon-wide environment. A declaration gets what it asks for by name, or,
+// with backfill, everything.
+type overlay struct {
+	env      map[string]string
+	backfill bool
+}
+
+// effective is the configuration that runs: with what the declaration inherits, unless it
+// has a value of its own. It is what the fingerprint covers, so a change of the overlay
+// reaches a peer as a change of its own env would.
+func (m *mcpSpec) effective(over overlay) transport.Config {
+	names := m.inherit
+	if over.backfill {
+		names = slices.Sorted(maps.Keys(over.env))
+	}
+	c := m.config
+	c.Env = maps.Clone(c.Env)
+	for _, name := range names {
+		v, known := over.env[name]
+		if _, own := m.config.Env[name]; own || !known {
+			continue
+		}
+		if c.Env == nil {
+			c.Env = map[string]string{}
+		}
+		c.Env[name] = v
+	}
+	return c
 }
 
 // readMcp reads one McpServerConfig.
@@ -30,9 +64,31 @@ func readMcp(r reader) mcpSpec {
 			URL:     r.optional("url"),
 			Auth:    r.optional("auth"),
 		},
+		inherit:     r.strs("inherit_env"),
+		terms:       readTerms(r),
 		autoRestart: r.boolean("auto_restart", true),
 	}
 }
+
+// readTerms reads what is outside the configuration: times, and with whom to share (SPEC
+// RE-10, DI-14, ID-7).
+func readTerms(r reader) core.Terms {
+	t := core.Terms{Policy: lifecycle.Policy{
+		IdleTimeout:    r.duration("idle_timeout", false),
+		MinUptime:      r.duration("min_uptime", true),
+		StartTimeout:   r.duration("start_timeout", false),
+		ConnectTimeout: r.duration("connect_timeout", false),
+		CallTimeout:    r.duration("call_timeout", false),
+		Pinned:         r.boolean("pinned", false),
+	}}
+	if share := r.word("share", shareFingerprint, string(core.ShareOwner), string(core.ShareNever)); share != shareFingerprint {
+		t.Share = core.Share(share)
+	}
+	return t
+}
+
+// shareFingerprint is how a config spells core.ShareFingerprint.
+const shareFingerprint = "fingerprint"
 
 var errNoMcpName = errors.New("MCP config must have a name")
 
@@ -126,5 +182,6 @@ func maskError(key string) error {
 func sameMcp(a, b *mcpSpec) bool {
 	return a.name == b.name && a.autoRestart == b.autoRestart && a.config.Command == b.config.Command &&
 		slices.Equal(a.config.Args, b.config.Args) && maps.Equal(a.config.Env, b.config.Env) &&
-		a.config.URL == b.config.URL && a.config.Auth == b.config.Auth
+		a.config.URL == b.config.URL && a.config.Auth == b.config.Auth &&
+		slices.Equal(a.inherit, b.inherit) && a.terms == b.terms
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core"
+	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 )
 
@@ -26,16 +28,16 @@ var metaTool = toolOffer{
 		`"required":["name"]}`),
 }
 
-// runTool performs one call of a model. A failure is text for the model and ends nothing.
-func runTool(ctx context.Context, owner *core.Owner, tool string, input json.RawMessage) (output string, isError bool) {
+// tool performs one call of a model. A failure is text for the model and ends nothing.
+func (r *run) tool(ctx context.Context, tool string, input json.RawMessage) (output string, isError bool) {
 	if tool != metaTool.Name {
 		return "tool not available: " + clip(tool, maxQuoted), true
 	}
 	name, args, err := readMeta(input)
 	if err == nil && name == "" {
-		output, err = listTools(ctx, owner)
+		output, err = r.list(ctx)
 	} else if err == nil {
-		output, err = callTool(ctx, owner, name, args)
+		output, err = callTool(ctx, r.agent.owner, name, args)
 	}
 	if err != nil {
 		return clip(err.Error(), maxToolOutput), true
@@ -73,18 +75,31 @@ func callTool(ctx context.Context, owner *core.Owner, name, args string) (string
 	return render(res), nil
 }
 
-// listTools lists what every peer exports, in declaration order, and names the peers that
-// could not be asked (SPEC DI-15). A name that several export is listed once: a call goes
-// to the first that is able to serve.
-func listTools(ctx context.Context, owner *core.Owner) (string, error) {
-	listing, err := owner.Dispatch(ctx)
-	if err != nil {
+var errListBound = errors.New("the bound of the listing is over")
+
+// list lists what every peer exports. Peers that are not up within the bound are named and
+// come up in their own time (SPEC DI-9, DI-15).
+func (r *run) list(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer r.clock.AfterFunc(r.listBound, func() { cancel(errListBound) }).Stop()
+	listing, err := r.agent.owner.Dispatch(ctx)
+	if err != nil && context.Cause(ctx) != errListBound {
 		return "", err
 	}
+	return listed(listing, r.listBound), nil
+}
+
+// listed shows a listing in declaration order, with the peers that could not be asked. A
+// name that several export is listed once: a call goes to the first that is able to serve.
+func listed(listing []core.Listing, bound time.Duration) string {
 	var lines, missing []string
 	seen := map[string]bool{}
 	for _, l := range listing {
-		if l.Err != nil {
+		switch {
+		case callerr.KindOf(l.Err) == callerr.Cancelled:
+			missing = append(missing, fmt.Sprintf("(mcp '%s' is still connecting after %v; list again later)", l.Name, bound))
+		case l.Err != nil:
 			missing = append(missing, fmt.Sprintf("(mcp '%s' is not available: %v)", l.Name, l.Err))
 		}
 		for _, t := range l.Tools {
@@ -97,7 +112,7 @@ func listTools(ctx context.Context, owner *core.Owner) (string, error) {
 	if len(lines) == 0 {
 		lines = []string{"no tools found"}
 	}
-	return strings.Join(append(lines, missing...), "\n"), nil
+	return strings.Join(append(lines, missing...), "\n")
 }
 
 // render is a result as a model reads it: its text, or else its structured content, and a

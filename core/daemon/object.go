@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // object is a JSON object that is read key by key, so that a wrong type is refused with the
@@ -145,6 +146,45 @@ func (r reader) uint32(key string, def uint32) uint32 {
 		r.complain(key, fmt.Sprintf("a whole number from 0 to %d", uint32(math.MaxUint32)), v)
 	}
 	return uint32(n)
+}
+
+// duration reads a Go duration, such as "1m30s", or a number of whole seconds. Absent and
+// null are 0. It is more than nothing otherwise, unless zero may be said as well.
+func (r reader) duration(key string, zero bool) time.Duration {
+	v := r.obj[key]
+	var d time.Duration
+	var err error
+	switch x := v.(type) {
+	case nil:
+		return 0
+	case string:
+		d, err = time.ParseDuration(x)
+	case json.Number:
+		var n int64
+		n, err = strconv.ParseInt(x.String(), 10, 64)
+		if err == nil && n > int64(maxIdle/time.Second) {
+			n = -1
+		}
+		d = time.Duration(n) * time.Second
+	default:
+		err = errors.New("wrong type")
+	}
+	switch {
+	case err != nil:
+		r.complain(key, `a duration such as "1m30s", or whole seconds`, v)
+	case d < 0 || d > maxIdle || d == 0 && !zero:
+		*r.bad = append(*r.bad, fmt.Sprintf("key %s must be more than 0 and at most %v; leave it out for the daemon's own", r.path+key, maxIdle))
+	}
+	return d
+}
+
+// word reads one of a few strings.
+func (r reader) word(key string, words ...string) string {
+	s := r.optional(key)
+	if s != "" && !slices.Contains(words, s) {
+		*r.bad = append(*r.bad, fmt.Sprintf("key %s must be one of \"%s\"", r.path+key, strings.Join(words, `", "`)))
+	}
+	return s
 }
 
 func (r reader) list(key string) []any {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mayfly-mcp/mayfly/core"
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 )
@@ -134,9 +135,29 @@ func (d *Daemon) upsertMcp(ctx context.Context, m *pb.UpsertMcpMsg) (proto.Messa
 	if err != nil {
 		return nil, err
 	}
-	d.log.Info("mcp declared", "agent", a.id, "mcp", spec.name)
-	ended, err := a.owner.Ensure(ctx, spec.name)
+	before := a.standing(spec.name)
+	d.log.Info("mcp declared", about(before))
+	if missing := spec.missing(d.rules.Load().overlay()); len(missing) > 0 {
+		d.log.Warn("an mcp asks for variables that [env] does not have", about(before), "names", missing)
+	}
+	// A peer that failed before is tried again, since a human asked; one that fails now, for
+	// this request or for another one, was tried.
+	try := a.owner.Ensure
+	if before.State == lifecycle.Failed {
+		try = a.owner.Reconnect
+	}
+	ended, err := try(ctx, spec.name)
 	return d.settled(a, spec, ended, err, "upsert")
+}
+
+// standing is that of one declaration, zero when it is gone.
+func (a *agent) standing(name string) core.Status {
+	for _, s := range a.owner.List() {
+		if s.Name == name {
+			return s
+		}
+	}
+	return core.Status{}
 }
 
 func (d *Daemon) reconnectMcp(ctx context.Context, m *pb.ReconnectMcpMsg) (proto.Message, error) {
@@ -148,7 +169,7 @@ func (d *Daemon) reconnectMcp(ctx context.Context, m *pb.ReconnectMcpMsg) (proto
 	if spec == nil {
 		return nil, refuse(codeFailed, "mcp '%s' is not registered for agent '%s'", clip(m.Name, maxQuoted), a.id)
 	}
-	d.log.Info("mcp reconnect", "agent", a.id, "mcp", spec.name)
+	d.log.Info("mcp reconnect", about(a.standing(spec.name)))
 	ended, err := a.owner.Reconnect(ctx, spec.name)
 	return d.settled(a, spec, ended, err, "reconnect")
 }

@@ -24,6 +24,8 @@ type run struct {
 	clock   clockwork.Clock
 	stop    context.Context // ends when the daemon stops: no further question is asked
 	tell    func(*pb.StreamEvent)
+	// listBound is how long a listing of tools waits for peers (SPEC DI-15).
+	listBound time.Duration
 
 	usage usage
 	words string // of the last round
@@ -118,7 +120,7 @@ func (r *run) call(ctx context.Context, calls []block) (message, error) {
 	for i, c := range calls {
 		go func() {
 			began := r.clock.Now()
-			output, failed := runTool(ctx, r.agent.owner, c.Name, c.Input)
+			output, failed := r.tool(ctx, c.Name, c.Input)
 			done <- result{i, output, failed, r.clock.Since(began)}
 		}()
 	}

@@ -6,8 +6,6 @@ import (
 )
 
 const (
-	// maxSessions bounds the sessions in memory; more are refused until some are killed.
-	maxSessions = 10_000
 	// maxHistory bounds one session's conversation, in bytes; a run that would exceed it
 	// is refused.
 	maxHistory = 8 << 20
@@ -28,6 +26,8 @@ type session struct {
 
 // sessions are all live ones, by handle.
 type sessions struct {
+	max func() int // sessions in memory; more are refused until some are killed
+
 	mu       sync.Mutex
 	byHandle map[string]*session
 	last     uint64
@@ -67,9 +67,10 @@ func (ss *sessions) ephemeral(a *agent) *session {
 }
 
 func (ss *sessions) open(handle string, a *agent) (*session, error) {
+	bound := ss.max()
 	switch {
-	case len(ss.byHandle) >= maxSessions:
-		return nil, refuse(codeBusy, "this daemon keeps %d sessions at most; kill some first", maxSessions)
+	case len(ss.byHandle) >= bound:
+		return nil, refuse(codeBusy, "this daemon keeps %d sessions at most; kill some first", bound)
 	case len(handle) > maxHandle:
 		return nil, refuse(codeFailed, "session_handle has %d bytes and may have %d", len(handle), maxHandle)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -19,34 +20,86 @@ import (
 // maxSettings bounds config.toml, so that a wrong file is refused and not read whole.
 const maxSettings = 1 << 20
 
-// settings is what config.toml says, with the defaults filled in.
+// settings is what config.toml says over the defaults. They never change: a reload makes
+// new ones.
 type settings struct {
 	LLM struct {
 		BaseURL string `toml:"base_url"`
 		APIKey  string `toml:"api_key"`
 		Kind    string `toml:"kind"`
 	} `toml:"llm"`
-	MCP   mcpSettings       `toml:"mcp"`
-	Env   map[string]string `toml:"env"`
+	MCP     mcpSettings       `toml:"mcp"`
+	Limits  limitSettings     `toml:"limits"`
+	Env     map[string]string `toml:"env"`
+	Overlay struct {
+		Backfill bool `toml:"backfill"`
+	} `toml:"env_overlay"`
+	Metrics struct {
+		Addr string `toml:"addr"`
+	} `toml:"metrics"`
 	Cache struct {
 		Sessions int64 `toml:"sessions"`
 	} `toml:"cache"`
 
 	path    string
-	unknown []string // keys that nothing here reads
+	unknown []string       // keys that nothing here reads
+	lines   map[string]int // where a key was set, 0 when only the parser knows
 }
 
-// mcpSettings holds the times and bounds of peers. A nil field was not set.
+// mcpSettings holds the times of peers.
 type mcpSettings struct {
-	IdleTimeout    *int64    `toml:"idle_timeout"` // whole seconds, as the protocol's other daemon has it
-	ConnectTimeout *duration `toml:"connect_timeout"`
-	CallTimeout    *duration `toml:"call_timeout"`
-	CloseGrace     *duration `toml:"close_grace"`
-	TerminateGrace *duration `toml:"terminate_grace"`
-	KillGrace      *duration `toml:"kill_grace"`
-	DrainGrace     *duration `toml:"drain_grace"`
-	FailedRetry    *duration `toml:"failed_retry"`
-	MaxSpawns      int       `toml:"max_spawns"`
+	IdleTimeout    int64    `toml:"idle_timeout"` // whole seconds, as the protocol's other daemon has it
+	FailedRetry    duration `toml:"failed_retry"`
+	StartTimeout   duration `toml:"start_timeout"`
+	ConnectTimeout duration `toml:"connect_timeout"`
+	CallTimeout    duration `toml:"call_timeout"`
+	ListTimeout    duration `toml:"list_timeout"`
+	CloseGrace     duration `toml:"close_grace"`
+	TerminateGrace duration `toml:"terminate_grace"`
+	KillGrace      duration `toml:"kill_grace"`
+	DrainGrace     duration `toml:"drain_grace"`
+	StopBudget     duration `toml:"stop_budget"`
+}
+
+// limitSettings holds the bounds. 0 is no bound, or the default where one is said.
+type limitSettings struct {
+	MaxLive        int      `toml:"max_live"`
+	MaxDialing     int      `toml:"max_dialing"`
+	MaxSpawning    int      `toml:"max_spawning"`
+	MaxQueued      int      `toml:"max_queued"`
+	QueueTimeout   duration `toml:"queue_timeout"`
+	MaxWaiters     int      `toml:"max_waiters"`
+	MaxConnections int      `toml:"max_connections"`
+	MaxSessions    int      `toml:"max_sessions"`
+	MaxAgents      int      `toml:"max_agents"`
+}
+
+// Defaults that are not lifecycle's.
+const (
+	defaultListTimeout    = 15 * time.Second
+	defaultMaxQueued      = 65536
+	defaultQueueTimeout   = time.Minute
+	defaultMaxConnections = 4096
+	defaultMaxSessions    = 10_000
+	defaultMaxAgents      = 100_000
+)
+
+func defaultSettings(path string) *settings {
+	s := &settings{path: path, lines: map[string]int{}}
+	l := lifecycle.DefaultConfig()
+	s.MCP = mcpSettings{
+		IdleTimeout: int64(l.IdleTimeout / time.Second), FailedRetry: duration(l.FailedRetry),
+		StartTimeout: duration(l.StartTimeout), ConnectTimeout: duration(l.ConnectTimeout),
+		CallTimeout: duration(l.CallTimeout), ListTimeout: duration(defaultListTimeout),
+		CloseGrace: duration(l.CloseGrace), TerminateGrace: duration(l.TerminateGrace),
+		KillGrace: duration(l.KillGrace), DrainGrace: duration(l.DrainGrace),
+	}
+	s.Limits = limitSettings{
+		MaxLive: l.MaxLive, MaxDialing: l.MaxDialing, MaxSpawning: 4 * runtime.GOMAXPROCS(0),
+		MaxQueued: defaultMaxQueued, QueueTimeout: duration(defaultQueueTimeout), MaxWaiters: l.MaxWaiters,
+		MaxConnections: defaultMaxConnections, MaxSessions: defaultMaxSessions, MaxAgents: defaultMaxAgents,
+	}
+	return s
 }
 
 // duration reads "1m30s".
@@ -62,9 +115,12 @@ func (d *duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// String writes what UnmarshalText reads.
+func (d duration) String() string { return time.Duration(d).String() }
+
 // loadSettings reads config.toml. A file that is not there is an empty one.
 func loadSettings(path string) (*settings, error) {
-	s := &settings{path: path}
+	s := defaultSettings(path)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -75,15 +131,52 @@ func loadSettings(path string) (*settings, error) {
 		return nil, fmt.Errorf("%s has %d bytes, more than the %d that a configuration may have; is it the right file?",
 			path, info.Size(), maxSettings)
 	}
-	meta, err := toml.DecodeFile(path, s)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	meta, err := toml.Decode(string(text), s)
 	if err != nil {
 		return nil, locate(path, err)
+	}
+	found := linesOf(string(text))
+	for _, key := range meta.Keys() {
+		s.lines[key.String()] = found[key.String()]
 	}
 	for _, key := range meta.Undecoded() {
 		s.unknown = append(s.unknown, key.String())
 	}
 	slices.Sort(s.unknown)
 	return s, s.validate()
+}
+
+// linesOf finds the lines on which keys are set. The parser does not tell. Keys of inline
+// tables, and those in quotes, are not found; their values are in force all the same.
+func linesOf(text string) map[string]int {
+	lines := map[string]int{}
+	table, n := "", 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "["); ok {
+			name, _, _ = strings.Cut(name, "]")
+			table = strings.TrimSpace(name) + "."
+			continue
+		}
+		key, _, ok := strings.Cut(line, "=")
+		if key = table + strings.TrimSpace(key); ok && lines[key] == 0 {
+			lines[key] = n
+		}
+	}
+	return lines
+}
+
+// at names the place of a key in the file.
+func (s *settings) at(key string) string {
+	if n := s.lines[key]; n > 0 {
+		return fmt.Sprintf("%s:%d", s.path, n)
+	}
+	return s.path
 }
 
 var lineOf = regexp.MustCompile(`line (\d+)( \(last key "([^"]*)"\))?: `)
@@ -105,7 +198,7 @@ func locate(path string, err error) error {
 // validate reports every value that cannot be meant.
 func (s *settings) validate() error {
 	var errs []error
-	bad := func(key, why string) { errs = append(errs, fmt.Errorf("%s: key %s: %s", s.path, key, why)) }
+	bad := func(key, why string) { errs = append(errs, fmt.Errorf("%s: key %s: %s", s.at(key), key, why)) }
 	if s.LLM.Kind != "" && s.LLM.Kind != "anthropic" {
 		bad("llm.kind", fmt.Sprintf("%q is not supported; leave it out for a gateway, or use \"anthropic\"", s.LLM.Kind))
 	}
@@ -113,43 +206,129 @@ func (s *settings) validate() error {
 		(err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
 		bad("llm.base_url", "is not an http or https URL")
 	}
-	if t := s.MCP.IdleTimeout; t != nil && (*t < 0 || *t > int64(maxIdle/time.Second)) {
-		bad("mcp.idle_timeout", fmt.Sprintf("is %d; use 0 (never) to %d seconds", *t, int64(maxIdle/time.Second)))
+	if t := s.MCP.IdleTimeout; t < 0 || t > int64(maxIdle/time.Second) {
+		bad("mcp.idle_timeout", fmt.Sprintf("is %d; use 0 (never) to %d seconds", t, int64(maxIdle/time.Second)))
 	}
-	if s.MCP.MaxSpawns < 0 {
-		bad("mcp.max_spawns", fmt.Sprintf("is %d; use 1 or more, or 0 for the default", s.MCP.MaxSpawns))
+	if err := checkLoopback(s.Metrics.Addr); s.Metrics.Addr != "" && err != nil {
+		bad("metrics.addr", err.Error())
+	}
+	for _, k := range s.durations() {
+		if d := time.Duration(*k.d); d < k.least || d > maxIdle {
+			bad(k.key, fmt.Sprintf("is %v; use %v to %v", d, k.least, maxIdle))
+		}
+	}
+	for _, k := range s.numbers() {
+		if *k.n < k.least || *k.n > maxLimit {
+			bad(k.key, fmt.Sprintf("is %d; use %d to %d", *k.n, k.least, maxLimit))
+		}
 	}
 	if len(errs) == 0 {
-		if err := s.lifecycle().Validate(); err != nil {
-			bad("mcp", err.Error())
-		}
+		s.checkBudget(bad)
 	}
 	return errors.Join(errs...)
 }
 
-// maxIdle bounds idle_timeout far above any use and far below an overflow.
-const maxIdle = 10 * 365 * 24 * time.Hour
+const (
+	// maxIdle bounds every time far above any use and far below an overflow.
+	maxIdle = 10 * 365 * 24 * time.Hour
+	// maxLimit does so for every number.
+	maxLimit = 1 << 30
+)
+
+type durationKnob struct {
+	key   string
+	d     *duration
+	least time.Duration
+}
+
+func (s *settings) durations() []durationKnob {
+	m := &s.MCP
+	return []durationKnob{
+		{"mcp.failed_retry", &m.FailedRetry, 0}, {"mcp.start_timeout", &m.StartTimeout, 0},
+		{"mcp.connect_timeout", &m.ConnectTimeout, 1}, {"mcp.call_timeout", &m.CallTimeout, 1},
+		{"mcp.list_timeout", &m.ListTimeout, 1}, {"mcp.close_grace", &m.CloseGrace, 0},
+		{"mcp.terminate_grace", &m.TerminateGrace, 0}, {"mcp.kill_grace", &m.KillGrace, 0},
+		{"mcp.drain_grace", &m.DrainGrace, 0}, {"mcp.stop_budget", &m.StopBudget, 0},
+		{"limits.queue_timeout", &s.Limits.QueueTimeout, 1},
+	}
+}
+
+type numberKnob struct {
+	key   string
+	n     *int
+	least int
+}
+
+func (s *settings) numbers() []numberKnob {
+	l := &s.Limits
+	return []numberKnob{
+		{"limits.max_live", &l.MaxLive, 0}, {"limits.max_dialing", &l.MaxDialing, 0},
+		{"limits.max_spawning", &l.MaxSpawning, 1}, {"limits.max_queued", &l.MaxQueued, 1},
+		{"limits.max_waiters", &l.MaxWaiters, 1}, {"limits.max_connections", &l.MaxConnections, 1},
+		{"limits.max_sessions", &l.MaxSessions, 1}, {"limits.max_agents", &l.MaxAgents, 1},
+	}
+}
+
+// ladder is how long the stop ladder takes of a peer that ignores every rung but the last.
+func (s *settings) ladder() time.Duration {
+	return time.Duration(s.MCP.CloseGrace + s.MCP.TerminateGrace + s.MCP.KillGrace)
+}
+
+// checkBudget wants the stop budget to hold the ladder: calls in flight get what it leaves
+// (SPEC SH-3).
+func (s *settings) checkBudget(bad func(key, why string)) {
+	budget := time.Duration(s.MCP.StopBudget)
+	if need := s.ladder() + flushOf(budget); budget > 0 && budget < need {
+		bad("mcp.stop_budget", fmt.Sprintf("is %v and the stop ladder needs %v of it; "+
+			"give more, or shorten close_grace, terminate_grace and kill_grace", budget, need))
+	}
+}
+
+// flushOf is the part of a stop budget in which clients take their last answers.
+func flushOf(budget time.Duration) time.Duration {
+	if budget == 0 {
+		return flushTimeout
+	}
+	return min(flushTimeout, budget/10)
+}
+
+// drain is what calls in flight get when the daemon stops: drain_grace, or what the stop
+// budget leaves beside the ladder if that is less.
+func (s *settings) drain() time.Duration {
+	budget, grace := time.Duration(s.MCP.StopBudget), time.Duration(s.MCP.DrainGrace)
+	if budget == 0 {
+		return grace
+	}
+	left := budget - s.ladder() - flushOf(budget)
+	if _, said := s.lines["mcp.drain_grace"]; said {
+		return min(left, grace)
+	}
+	return left
+}
+
+// budget is the time in which a stop ends whatever peers do.
+func (s *settings) budget() time.Duration {
+	if s.MCP.StopBudget > 0 {
+		return time.Duration(s.MCP.StopBudget)
+	}
+	return s.drain() + s.ladder() + closeSlack
+}
 
 // lifecycle returns the times and bounds of peers.
-func (s *settings) lifecycle() *lifecycle.Config {
-	c := lifecycle.DefaultConfig()
-	if s.MCP.IdleTimeout != nil {
-		c.IdleTimeout = time.Duration(*s.MCP.IdleTimeout) * time.Second
+func (s *settings) lifecycle() lifecycle.Config {
+	m, l := &s.MCP, &s.Limits
+	return lifecycle.Config{
+		IdleTimeout: time.Duration(m.IdleTimeout) * time.Second, FailedRetry: time.Duration(m.FailedRetry),
+		StartTimeout: time.Duration(m.StartTimeout), ConnectTimeout: time.Duration(m.ConnectTimeout),
+		CallTimeout: time.Duration(m.CallTimeout), CloseGrace: time.Duration(m.CloseGrace),
+		TerminateGrace: time.Duration(m.TerminateGrace), KillGrace: time.Duration(m.KillGrace),
+		DrainGrace: s.drain(), MaxWaiters: l.MaxWaiters, MaxLive: l.MaxLive, MaxDialing: l.MaxDialing,
+		MaxSpawning: l.MaxSpawning, MaxQueued: l.MaxQueued, QueueTimeout: time.Duration(l.QueueTimeout),
 	}
-	set := func(dst *time.Duration, v *duration) {
-		if v != nil {
-			*dst = time.Duration(*v)
-		}
-	}
-	set(&c.ConnectTimeout, s.MCP.ConnectTimeout)
-	set(&c.CallTimeout, s.MCP.CallTimeout)
-	set(&c.CloseGrace, s.MCP.CloseGrace)
-	set(&c.TerminateGrace, s.MCP.TerminateGrace)
-	set(&c.KillGrace, s.MCP.KillGrace)
-	set(&c.DrainGrace, s.MCP.DrainGrace)
-	set(&c.FailedRetry, s.MCP.FailedRetry)
-	return &c
 }
+
+// overlay is what declarations may inherit.
+func (s *settings) overlay() overlay { return overlay{env: s.Env, backfill: s.Overlay.Backfill} }
 
 // origin is base_url without a trailing slash and /v1.
 func (s *settings) origin() string {

@@ -2,163 +2,250 @@ package daemon
 
 import (
 	"bytes"
-	"encoding/json"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
 )
 
+// The store is one bbolt file with one bucket. Every agent is a record under its id: a
+// checksum over id and value, then the value. The digest record holds the version, the
+// number of agents and the exclusive or of their checksums, so that a record that is lost
+// is missed, and not only one that was changed. bbolt writes a change to new pages and then
+// swings one of its two roots, which is why a crash leaves the old state or the new one.
+
 // storeVersion is the format that this daemon writes, and the only one that it reads.
-const storeVersion = 1
+const storeVersion = 2
 
-// store keeps the agents in one file, which every change replaces. It is used by one edit
-// at a time.
+const (
+	storeBucket = "mayfly"
+	digestKey   = "digest" // sorts behind every ULID, and is none
+)
+
+// lockPatience bounds the wait for bbolt's own lock, which nobody should hold: the home's
+// lock was taken first.
+const lockPatience = 5 * time.Second
+
+// checksum covers a record's key and value.
+type checksum = [sha256.Size]byte
+
+func checksumOf(key, value []byte) checksum {
+	h := sha256.New()
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(key)))
+	h.Write(n[:])
+	h.Write(key)
+	h.Write(value)
+	return checksum(h.Sum(nil))
+}
+
+// digest sums all records up.
+type digest struct {
+	count uint64
+	sum   checksum
+}
+
+// toggle adds a record's checksum, or takes it out again.
+func (d *digest) toggle(c checksum) { subtle.XORBytes(d.sum[:], d.sum[:], c[:]) }
+
+// with is the digest after a record was replaced; either may be nil.
+func (d digest) with(old, now []byte) digest {
+	if old != nil {
+		d.toggle(checksum(old[:sha256.Size]))
+		d.count--
+	}
+	if now != nil {
+		d.toggle(checksum(now[:sha256.Size]))
+		d.count++
+	}
+	return d
+}
+
+func (d digest) encode() []byte {
+	out := binary.BigEndian.AppendUint64(nil, storeVersion)
+	out = binary.BigEndian.AppendUint64(out, d.count)
+	out = append(out, d.sum[:]...)
+	own := checksumOf([]byte(digestKey), out)
+	return append(own[:], out...)
+}
+
+func decodeDigest(data []byte) (d digest, err error) {
+	const size = sha256.Size + 8 + 8 + sha256.Size
+	if len(data) != size || checksumOf([]byte(digestKey), data[sha256.Size:]) != checksum(data[:sha256.Size]) {
+		return d, errors.New("the record that sums the others up fails its checksum")
+	}
+	data = data[sha256.Size:]
+	if v := binary.BigEndian.Uint64(data); v != storeVersion {
+		return d, fmt.Errorf("its version is %d and this daemon reads version %d", v, storeVersion)
+	}
+	d.count = binary.BigEndian.Uint64(data[8:])
+	copy(d.sum[:], data[16:])
+	return d, nil
+}
+
+// encodeRecord is a record as it is stored.
+func encodeRecord(r *record) []byte {
+	value := []byte("{\"name\":" + string(encodeString(r.name)) + ",\"config\":" + string(r.config) + "}")
+	sum := checksumOf([]byte(r.id), value)
+	return append(sum[:], value...)
+}
+
+// store keeps the agents. It is used by one edit at a time.
 type store struct {
-	path  string
-	files files
-	last  []byte // what the file is known to hold; nil while there is none
+	path   string
+	db     *bolt.DB
+	disk   disk
+	digest digest
+	// undo is the change that was refused and is in the file all the same: it is taken back
+	// before the next edit.
+	undo *change
 }
 
-// storeFile is the file's shape.
-type storeFile struct {
-	Version int          `json:"version"`
-	Agents  []storedItem `json:"agents"`
+// change replaces one record by another, as they are stored; nil is none.
+type change struct {
+	id       string
+	old, now []byte
 }
 
-type storedItem struct {
-	ID     string          `json:"id"`
-	Name   string          `json:"name"`
-	Config json.RawMessage `json:"config"`
+// disk are the steps of the store that a test lets fail.
+type disk struct {
+	files  files
+	open   func(path string, flag int, mode os.FileMode) (*os.File, error)
+	commit func(tx *bolt.Tx) error
+	noSync bool // for properties, which would be tests of the disk otherwise
 }
 
-// openStore reads the agents. A store that cannot be understood is never replaced by an
-// empty one.
-func openStore(path string, fsys files) (*store, []*record, error) {
-	s := &store{path: path, files: fsys}
-	if err := clearTemporary(path); err != nil {
-		return nil, nil, fmt.Errorf("cannot clear up beside the store: %w", err)
+func realDisk() disk {
+	return disk{files: realFiles(), open: os.OpenFile, commit: (*bolt.Tx).Commit}
+}
+
+func (k disk) bolt(path string) (*bolt.DB, error) {
+	return bolt.Open(path, 0o600, &bolt.Options{Timeout: lockPatience, OpenFile: k.open, NoSync: k.noSync, NoStatistics: true})
+}
+
+// openStore reads the agents. A file that is not there is made, from a store.json if there
+// is one. One that cannot be understood is never replaced, and bbolt, which trusts its file,
+// is not let near it.
+func openStore(h home, k disk) (*store, []*record, error) {
+	for _, path := range []string{h.store, h.backup(), h.legacy} {
+		if err := clearTemporary(path); err != nil {
+			return nil, nil, fmt.Errorf("cannot clear up beside the store: %w", err)
+		}
 	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil, nil
+	if err := h.found(k); err != nil {
+		return nil, nil, err
 	}
-	if err != nil {
+	records, sum, err := readStore(h.store)
+	if _, unreadable := errors.AsType[*fs.PathError](err); unreadable {
 		return nil, nil, fmt.Errorf("cannot read the store: %w", err)
 	}
-	records, err := parseStore(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the store %s is corrupt: %w; it was left as it is: restore it from a copy, "+
-			"or move it away to start without agents", path, err)
+		return nil, nil, h.corrupt(err)
 	}
-	s.last = data
-	return s, records, nil
-}
-
-func parseStore(data []byte) ([]*record, error) {
-	var version struct {
-		Version int `json:"version"`
-	}
-	if err := json.Unmarshal(data, &version); err != nil {
-		return nil, jsonProblem(err)
-	}
-	if version.Version != storeVersion {
-		return nil, fmt.Errorf("its version is %d and this daemon reads version %d", version.Version, storeVersion)
-	}
-	var file storeFile
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&file); err != nil {
-		return nil, jsonProblem(err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("there is something behind its end")
-	}
-	return parseItems(file.Agents)
-}
-
-func parseItems(items []storedItem) ([]*record, error) {
-	ids, names := map[string]bool{}, map[string]bool{}
-	var out []*record
-	for i, item := range items {
-		r, err := parseItem(item)
-		if err != nil {
-			return nil, fmt.Errorf("agent %d: %w", i+1, err)
-		}
-		if ids[r.id] || names[r.name] {
-			return nil, fmt.Errorf("agent %d: its id or its name '%s' appears twice", i+1, r.name)
-		}
-		ids[r.id], names[r.name] = true, true
-		out = append(out, r)
-	}
-	return out, nil
-}
-
-func parseItem(item storedItem) (*record, error) {
-	id, err := parseAgentID(item.ID)
+	db, err := k.bolt(h.store)
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("cannot open the store %s: %w", h.store, err)
 	}
-	if err := checkAgentName(item.Name); err != nil {
-		return nil, err
-	}
-	obj, err := parseObject(string(item.Config))
-	if err != nil {
-		return nil, err
-	}
-	return newRecord(id, item.Name, obj)
+	return &store{path: h.store, db: db, disk: k, digest: sum}, records, nil
 }
 
-// save makes records the content of the file. When it fails, file and memory agree on the
-// old content, and the error says so where even that could not be achieved.
-func (s *store) save(records []*record) error {
-	data := encodeStore(records)
-	err := s.files.replace(s.path, data)
+// put stores a record, new or changed; old is the one that it replaces, or nil.
+func (s *store) put(old, now *record) error {
+	c := change{id: now.id, now: encodeRecord(now)}
+	if old != nil {
+		c.old = encodeRecord(old)
+	}
+	return s.save(c)
+}
+
+// remove deletes a record.
+func (s *store) remove(old *record) error {
+	return s.save(change{id: old.id, old: encodeRecord(old)})
+}
+
+// save makes one change in one transaction. When it fails, file and memory agree on the old
+// state, and the error says so where even that could not be achieved.
+func (s *store) save(c change) error {
+	if err := s.heal(); err != nil {
+		return err
+	}
+	err := s.write(c)
 	if err == nil {
-		s.last = data
+		s.digest = s.digest.with(c.old, c.now)
 		return nil
 	}
 	failed := fmt.Errorf("cannot store the change, nothing was changed: %w; is the disk full or read-only?", err)
-	if _, inDoubt := errors.AsType[*inDoubtError](err); !inDoubt {
+	if !s.holds(c) {
 		return failed
 	}
-	if undo := s.undo(); undo != nil {
-		return fmt.Errorf("cannot store the change safely: %w; after a crash it may be there or not, "+
-			"since the old store could not be put back: %w", err, undo)
+	s.digest = s.digest.with(c.old, c.now)
+	s.undo = &change{id: c.id, old: c.now, now: c.old}
+	if undo := s.heal(); undo != nil {
+		return fmt.Errorf("cannot store the change safely: %w; %w", err, undo)
 	}
 	return failed
 }
 
-// encodeStore writes one agent a line. The configs are JSON already: to send them through an
-// encoder again would cost more than everything else in an edit.
-func encodeStore(records []*record) []byte {
-	size := 0
-	for _, r := range records {
-		size += len(r.config) + len(r.name) + len(`,{"id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","name":"","config":}`) + 8
+// heal takes back what was refused and stored.
+func (s *store) heal() error {
+	if s.undo == nil {
+		return nil
 	}
-	var buf bytes.Buffer
-	buf.Grow(size + 64)
-	fmt.Fprintf(&buf, "{\"version\":%d,\"agents\":[", storeVersion)
-	for i, r := range records {
-		if i > 0 {
-			buf.WriteByte(',')
-		}
-		buf.WriteString("\n{\"id\":\"" + r.id + "\",\"name\":")
-		buf.Write(encodeString(r.name))
-		buf.WriteString(",\"config\":")
-		buf.Write(r.config)
-		buf.WriteByte('}')
+	if err := s.write(*s.undo); err != nil && !s.holds(*s.undo) {
+		return fmt.Errorf("a refused change may be there after a crash, or not, since it could not be taken back "+
+			"from the store %s: %w", s.path, err)
 	}
-	buf.WriteString("\n]}\n")
-	return buf.Bytes()
+	s.digest = s.digest.with(s.undo.old, s.undo.now)
+	s.undo = nil
+	return nil
 }
 
-// undo puts the last known content back.
-func (s *store) undo() error {
-	if s.last == nil {
-		return errors.Join(os.Remove(s.path), s.files.syncDir(filepath.Dir(s.path)))
+// write performs one change.
+func (s *store) write(c change) error {
+	tx, err := s.db.Begin(true)
+	if err != nil {
+		return err
 	}
-	return s.files.replace(s.path, s.last)
+	if err := c.apply(tx, s.digest.with(c.old, c.now)); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return s.disk.commit(tx)
 }
+
+func (c change) apply(tx *bolt.Tx, sum digest) error {
+	b := tx.Bucket([]byte(storeBucket))
+	var err error
+	if c.now == nil {
+		err = b.Delete([]byte(c.id))
+	} else {
+		err = b.Put([]byte(c.id), c.now)
+	}
+	return errors.Join(err, b.Put([]byte(digestKey), sum.encode()))
+}
+
+// holds reports whether a change is in the file, whatever its commit said.
+func (s *store) holds(c change) bool {
+	found := false
+	_ = s.db.View(func(tx *bolt.Tx) error { // a store that cannot be read holds nothing new
+		found = bytes.Equal(tx.Bucket([]byte(storeBucket)).Get([]byte(c.id)), c.now)
+		return nil
+	})
+	return found
+}
+
+// ready reports whether the store can be read.
+func (s *store) ready() error {
+	return s.db.View(func(tx *bolt.Tx) error {
+		_, err := decodeDigest(tx.Bucket([]byte(storeBucket)).Get([]byte(digestKey)))
+		return err
+	})
+}
+
+// close gives the file back. A change that was refused is taken back first.
+func (s *store) close() error { return errors.Join(s.heal(), s.db.Close()) }

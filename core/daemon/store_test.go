@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
 
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 	"github.com/mayfly-mcp/mayfly/fakes"
@@ -16,40 +17,35 @@ import (
 
 var errDisk = errors.New("no space left on the test's device")
 
-// failing are the real steps, of which the named ones fail while their switch is on.
+// What a disk does with a change.
+const (
+	works   int32 = iota
+	refuses       // a full disk: nothing is written
+	lies          // it is written, and an error is reported all the same
+)
+
+// failing is a real disk that does not always do what it should.
 type failing struct {
-	files
-	write, sync, rename, syncDir atomic.Bool
-	dirs                         atomic.Int32 // how many directory syncs fail; -1 is all
+	disk
+	fail atomic.Int32
+	once atomic.Bool // lies once and works then
 }
 
 func breakable() *failing {
-	f := &failing{files: realFiles()}
-	real := f.files
-	f.files.write = func(file *os.File, data []byte) error {
-		if f.write.Load() {
-			_, _ = file.Write(data[:len(data)/2]) // a full disk takes a part
-			return errDisk
+	f := &failing{disk: realDisk()}
+	f.commit = func(tx *bolt.Tx) error {
+		switch f.fail.Load() {
+		case refuses:
+			return errors.Join(errDisk, tx.Rollback())
+		case lies:
+			if f.once.Load() {
+				f.fail.Store(works)
+			} else {
+				f.fail.Store(refuses)
+			}
+			return errors.Join(errDisk, tx.Commit())
 		}
-		return real.write(file, data)
-	}
-	f.files.sync = func(file *os.File) error {
-		if f.sync.Load() {
-			return errDisk
-		}
-		return real.sync(file)
-	}
-	f.files.rename = func(from, to string) error {
-		if f.rename.Load() {
-			return errDisk
-		}
-		return real.rename(from, to)
-	}
-	f.files.syncDir = func(dir string) error {
-		if f.syncDir.Load() || f.dirs.Add(-1) >= 0 {
-			return errDisk
-		}
-		return real.syncDir(dir)
+		return tx.Commit()
 	}
 	return f
 }
@@ -57,7 +53,7 @@ func breakable() *failing {
 // stored reads what a restart would read.
 func (r *rig) stored() map[string]string {
 	r.t.Helper()
-	_, records, err := openStore(r.d.home.store, realFiles())
+	records, _, err := readStore(r.d.home.store)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -78,7 +74,7 @@ func (r *rig) remembered() map[string]string {
 
 func TestARefusedWriteChangesNothing(t *testing.T) {
 	f := breakable()
-	r := start(t, setup{files: &f.files})
+	r := start(t, setup{disk: &f.disk})
 	srv := r.dialer.Server("S")
 	a := r.agent("a", `{"mcps":[{"name":"m","command":"S"}]}`)
 	gone := r.agent("b", `{}`)
@@ -103,31 +99,22 @@ func TestARefusedWriteChangesNothing(t *testing.T) {
 		}},
 		{"delete", func() error { return r.c.DeleteAgent(r.ctx, gone) }},
 	}
-	for _, step := range []struct {
-		name string
-		fail *atomic.Bool
-	}{{"write", &f.write}, {"sync", &f.sync}, {"rename", &f.rename}, {"directory", &atomic.Bool{}}} {
-		step.fail.Store(true)
+	for _, how := range []int32{refuses, lies} {
+		f.once.Store(true)
 		for _, edit := range edits {
-			if step.name == "directory" {
-				f.dirs.Store(1) // the first sync alone fails, so that the old file can be put back
-			}
-			refused(t, step.name+" "+edit.name, edit.do(), 500, "cannot store the change, nothing was changed")
-			f.dirs.Store(0)
+			f.fail.Store(how)
+			refused(t, edit.name, edit.do(), 500, "cannot store the change, nothing was changed")
+			f.fail.Store(works)
 			if diff := cmp.Diff(before, r.stored()); diff != "" {
-				t.Errorf("%s at %s changed the store: %s", edit.name, step.name, diff)
+				t.Errorf("%s at %d changed the store: %s", edit.name, how, diff)
 			}
 			if diff := cmp.Diff(picture, r.picture()); diff != "" {
-				t.Errorf("%s at %s changed memory: %s", edit.name, step.name, diff)
+				t.Errorf("%s at %d changed memory: %s", edit.name, how, diff)
 			}
 		}
-		step.fail.Store(false)
 	}
 	if c := srv.Counts(); c.Spawns != 1 || c.Live != 1 {
 		t.Errorf("refused edits touched a peer: %+v", c)
-	}
-	if left, err := filepath.Glob(filepath.Join(r.home, ".store*")); err != nil || len(left) > 0 {
-		t.Errorf("temporary files stay: %v %v", left, err)
 	}
 	for _, edit := range edits { // the disk has room again
 		if err := edit.do(); err != nil {
@@ -139,32 +126,51 @@ func TestARefusedWriteChangesNothing(t *testing.T) {
 	}
 }
 
+// TestAStoreInDoubtSaysSoAndHeals: a change was written, reported as failed, and cannot be
+// taken back. The error says so, and the next edit takes it back first.
 func TestAStoreInDoubtSaysSoAndHeals(t *testing.T) {
 	f := breakable()
-	r := start(t, setup{files: &f.files})
+	r := start(t, setup{disk: &f.disk})
 	a := r.agent("a", `{}`)
-	f.syncDir.Store(true)
+	f.fail.Store(lies)
 	_, err := r.c.UpdateAgent(r.ctx, a, `{"description":"doubtful"}`)
-	refused(t, "update", err, 500, "after a crash it may be there or not")
+	refused(t, "update", err, 500, "may be there after a crash, or not")
+	_, err = r.c.CreateAgent(r.ctx, "b", `{}`)
+	refused(t, "create while the disk is still full", err, 500, "may be there after a crash, or not")
 	if got, err := r.c.GetAgent(r.ctx, "a"); err != nil || got.Description != "" {
 		t.Errorf("%v %v", got, err)
 	}
-	f.syncDir.Store(false)
+	f.fail.Store(works)
 	r.agent("b", `{}`)
 	if diff := cmp.Diff(r.remembered(), r.stored()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestTheFirstEditInDoubtIsUndone(t *testing.T) {
-	f := breakable()
-	r := start(t, setup{files: &f.files})
-	f.dirs.Store(1)
-	_, err := r.c.CreateAgent(r.ctx, "a", `{}`)
-	refused(t, "create", err, 500, "nothing was changed")
-	if _, err := os.Stat(r.d.home.store); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the store is there: %v", err)
+// TestAReadOnlyDisk lets the writes themselves fail, in bbolt, by a file that is open for
+// reading alone.
+func TestAReadOnlyDisk(t *testing.T) {
+	home := newHome(t)
+	r := start(t, setup{home: home})
+	r.agent("a", `{}`)
+	r.stop()
+	k := realDisk()
+	k.open = func(path string, _ int, mode os.FileMode) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY, mode) }
+	r = start(t, setup{home: home, disk: &k})
+	before := r.stored()
+	for range 3 {
+		_, err := r.c.CreateAgent(r.ctx, "b", `{}`)
+		refused(t, "create", err, 500, "cannot store the change, nothing was changed")
 	}
+	if diff := cmp.Diff(before, r.stored()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(r.remembered(), r.stored()); diff != "" {
+		t.Error(diff)
+	}
+	r.stop()
+	r = start(t, setup{home: home})
+	r.agent("b", `{}`)
 }
 
 func TestRestartDeclaresAndStartsNothing(t *testing.T) {
@@ -173,7 +179,7 @@ func TestRestartDeclaresAndStartsNothing(t *testing.T) {
 	id := r.agent("a", `{"description":"d","mcps":[{"name":"m","command":"S","env":{"TOKEN":"t"}}]}`)
 	before := r.remembered()
 	r.stop()
-	put(t, filepath.Join(home, ".store.json-crashed"), "half a sto")
+	put(t, filepath.Join(home, ".store.db-crashed"), "half a sto")
 
 	r = start(t, setup{home: home})
 	srv := r.dialer.Server("S")
@@ -186,7 +192,7 @@ func TestRestartDeclaresAndStartsNothing(t *testing.T) {
 	if row, err := r.c.ReconnectMcp(r.ctx, id, "m"); err != nil || row.Status != pb.McpStatus_MCP_STATUS_CONNECTED {
 		t.Errorf("%v %v", row, err)
 	}
-	if _, err := os.Stat(filepath.Join(home, ".store.json-crashed")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(home, ".store.db-crashed")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a crashed edit's file stays: %v", err)
 	}
 	info, err := os.Stat(r.d.home.store)
@@ -195,7 +201,7 @@ func TestRestartDeclaresAndStartsNothing(t *testing.T) {
 	}
 }
 
-func TestACorruptStoreStopsTheStart(t *testing.T) {
+func TestACorruptStoreJSONStopsTheStart(t *testing.T) {
 	ok := `{"version":1,"agents":[{"id":"` + unknownID + `","name":"a","config":{}}]}`
 	for content, want := range map[string]string{
 		"":                                     "it is not JSON from byte",
@@ -214,7 +220,7 @@ func TestACorruptStoreStopsTheStart(t *testing.T) {
 		`{"version":1,"agents":[` + ok[23:len(ok)-2] + `,` + ok[23:len(ok)-2] + `]}`: "appears twice",
 	} {
 		home := newHome(t)
-		path := layout(home).store
+		path := layout(home).legacy
 		put(t, path, content)
 		_, err := Open(Config{Home: home, TCPAddr: TCPOff, Dialer: fakes.NewDialer(fakes.Config{})})
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {

@@ -1,0 +1,204 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// found makes the store where there is none: beside its place, and moved there when it is
+// whole, so that a crash leaves none. A store.json is taken over once, and kept under
+// another name.
+func (h home) found(k disk) error {
+	_, err := os.Stat(h.store)
+	if err == nil {
+		return h.retire(k)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot look at the store: %w", err)
+	}
+	var records []*record
+	data, err := os.ReadFile(h.legacy)
+	switch {
+	case err == nil:
+		if records, err = parseStore(data); err != nil {
+			return fmt.Errorf("the store %s is corrupt: %w; it was left as it is: restore it from a copy, "+
+				"or move it away to start without agents", h.legacy, err)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("cannot read the store: %w", err)
+	}
+	if err := h.build(k, records); err != nil {
+		return fmt.Errorf("cannot make the store %s: %w; is the disk full or read-only?", h.store, err)
+	}
+	return h.retire(k)
+}
+
+// retire puts a store.json that was taken over out of the way. The store is there by then:
+// a crash in between repeats this step alone.
+func (h home) retire(k disk) error {
+	err := k.files.rename(h.legacy, h.legacy+".imported")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil:
+		err = k.files.syncDir(h.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("the agents of %s are in %s now, but the file cannot be put aside: %w", h.legacy, h.store, err)
+	}
+	return nil
+}
+
+// build writes a new store.
+func (h home) build(k disk, records []*record) error {
+	path, err := k.files.beside(h.store)
+	if err != nil {
+		return err
+	}
+	if err := fill(k, path, records); err != nil {
+		_ = os.Remove(path) // the error that led here says more
+		return err
+	}
+	return k.files.place(path, h.store)
+}
+
+// fill writes records to a new store in one transaction.
+func fill(k disk, path string, records []*record) error {
+	db, err := k.bolt(path)
+	if err != nil {
+		return err
+	}
+	tx, err := db.Begin(true)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if err := fillIn(tx, records); err != nil {
+		return errors.Join(err, tx.Rollback(), db.Close())
+	}
+	return errors.Join(k.commit(tx), db.Close())
+}
+
+func fillIn(tx *bolt.Tx, records []*record) error {
+	b, err := tx.CreateBucket([]byte(storeBucket))
+	if err != nil {
+		return err
+	}
+	var sum digest
+	for _, r := range records {
+		value := encodeRecord(r)
+		sum = sum.with(nil, value)
+		if err := b.Put([]byte(r.id), value); err != nil {
+			return err
+		}
+	}
+	return b.Put([]byte(digestKey), sum.encode())
+}
+
+// backup is the copy that is made at every start, after the store was found whole, and at
+// every clean end.
+func (h home) backup() string { return h.store + ".bak" }
+
+// corrupt is the error of a store that cannot be understood, with the way back.
+func (h home) corrupt(why error) error {
+	back := "restore it from a copy with mayfly serve -restore FILE, or move it away to start without agents"
+	if info, err := os.Stat(h.backup()); err == nil {
+		back = fmt.Sprintf("mayfly serve -home %s -restore %s brings back what was stored at %s",
+			h.dir, h.backup(), info.ModTime().UTC().Format(time.RFC3339))
+	}
+	return fmt.Errorf("the store %s is corrupt: %w; it was left as it is: %s", h.store, why, back)
+}
+
+// rootsSize is how much of two stores is compared: both roots, which hold the number of the
+// last change.
+const rootsSize = 1 << 16
+
+// keep makes the backup, unless it is the same already.
+func (h home) keep(k disk) error {
+	if sameStart(h.store, h.backup(), rootsSize) {
+		return nil
+	}
+	return k.files.copy(h.store, h.backup())
+}
+
+// sameStart compares the beginnings of two files. What cannot be read is not the same.
+func sameStart(a, b string, n int64) bool {
+	read := func(path string) []byte {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, n))
+		if err != nil {
+			return nil
+		}
+		return data
+	}
+	first := read(a)
+	return len(first) > 0 && bytes.Equal(first, read(b))
+}
+
+// Restored says what Restore did.
+type Restored struct {
+	Agents int    // that the store holds now
+	From   string // where they came from
+	Kept   string // where the store that was there is now; empty if there was none
+}
+
+// Restore makes a copy of a store, or a store.json of an earlier version, the store of a
+// home on which no daemon runs. The copy is checked first. The store that was there is kept
+// beside it under another name.
+func Restore(dir, from string, now time.Time) (Restored, error) {
+	h := layout(dir)
+	done := Restored{From: from}
+	if err := h.prepare(); err != nil {
+		return done, err
+	}
+	lock, err := h.acquire()
+	if err != nil {
+		return done, err
+	}
+	defer lock.Close()
+	records, err := readCopy(from)
+	if err != nil {
+		return done, fmt.Errorf("the copy %s cannot be used: %w; nothing was changed", from, err)
+	}
+	k := realDisk()
+	path, err := k.files.beside(h.store)
+	if err == nil {
+		err = fill(k, path, records)
+	}
+	if err != nil {
+		return done, fmt.Errorf("cannot restore the store: %w; nothing was changed", err)
+	}
+	if _, err := os.Stat(h.store); err == nil {
+		done.Kept = h.store + ".replaced-" + now.UTC().Format("20060102T150405.000")
+		if err := k.files.rename(h.store, done.Kept); err != nil {
+			_ = os.Remove(path) // the error says more
+			return done, fmt.Errorf("cannot put the present store aside: %w; nothing was changed", err)
+		}
+	}
+	done.Agents = len(records)
+	return done, k.files.place(path, h.store)
+}
+
+// readCopy reads a store of either format.
+func readCopy(path string) ([]*record, error) {
+	if filepath.Ext(path) != ".json" && filepath.Ext(path) != ".imported" {
+		records, _, err := readStore(path)
+		return records, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseStore(data)
+}
