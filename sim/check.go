@@ -32,6 +32,16 @@ var Checks = []Check{
 	{"LISTED", "ST-7", "the listed counts of claims, waiters and calls are true"},
 	{"TOOLS", "ST-6", "a connected peer lists its incarnation's tools, a peer that failed after it keeps them"},
 	{"TRANSITION", "ST-1", "states change only along the diagram and for a cause"},
+	{"CAP-LIVE", "PR-6", "no more incarnations live than the bound says"},
+	{"CAP-DIALING", "PR-6", "no more attempts are under way than the bound says"},
+	{"CAP-SPAWNING", "PR-6", "no more processes are being created than the bound says"},
+	{"QUEUE-FIFO", "PR-6", "attempts that wait for room begin in the order in which they came"},
+	{"QUEUE-BOUND", "PR-6", "no more attempts queue than the bound says"},
+	{"QUEUE-IDLE", "PR-6", "no attempt queues while there is room"},
+	{"QUEUE-WAIT", "PR-6", "no attempt queues for longer than the bound says"},
+	{"RECLAIM", "RE-10", "only what nobody uses and nothing protects is stopped to make room"},
+	{"CLEAN-EXIT", "CA-6", "an unused process that exits with status 0 does not fail its peer"},
+	{"RELIST", "CA-10", "every owner is told of a list that was read again"},
 	{"EVICT-EARLY", "RE-1", "no peer is stopped for idleness before it was unused for T"},
 	{"EVICT-LATE", "RE-1", "no unused peer stays up longer than T and a tick"},
 	{"EVICT-BUSY", "RE-2", "no peer is stopped for idleness while a call is in flight"},
@@ -125,6 +135,7 @@ func (w *world) step(in lifecycle.Input) {
 	}
 	w.checkFarewell()
 	w.checkBereft()
+	w.enqueue()
 	for _, id := range w.touched {
 		w.checkPeer(id)
 	}

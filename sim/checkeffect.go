@@ -42,27 +42,29 @@ func (w *world) dialed(e *lifecycle.Effect) {
 		w.fail("PROC-CLAIM", "%v was dialed without a claim", target)
 	case !c.wanted:
 		w.fail("SPAWN-UNASKED", "%v was dialed and nobody had asked for it", target)
-	case c.failed && !c.reconnect && !w.aged(c.failedAt):
+	case c.failed && !c.reconnect && !w.aged(c):
 		w.fail("RETRY", "%v was dialed %v after it failed", target, since(c.failedAt, w.now))
 	}
 	if w.violation != nil {
 		return
 	}
 	c.peer, c.wanted = e.Peer, false
+	w.checkTurn(i)
 	w.spawn(e.Peer, e.Gen, i)
+	w.checkCaps()
 }
 
 // aged reports whether a failure is old enough to be forgotten now.
-func (w *world) aged(at lifecycle.Instant) bool {
-	period := w.failedPeriod()
-	return period > 0 && w.now >= at+lifecycle.Instant(period)
+func (w *world) aged(c *config) bool {
+	from, _ := w.failedWindow(c)
+	return w.now >= from
 }
 
-func (w *world) failedPeriod() time.Duration {
-	if w.cfg.FailedRetry > 0 {
-		return w.cfg.FailedRetry
+func (w *world) queueTimeout() time.Duration {
+	if w.cfg.QueueTimeout > 0 {
+		return w.cfg.QueueTimeout
 	}
-	return w.cfg.IdleTimeout
+	return time.Minute
 }
 
 // runs finds the live incarnation that an effect names.
@@ -87,8 +89,8 @@ func (w *world) abandoned(e *lifecycle.Effect) {
 	switch w.in.Kind {
 	case lifecycle.InReconnect, lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InDrain:
 	case lifecycle.InTimeReached:
-		if w.now < p.dialedAt+lifecycle.Instant(w.cfg.ConnectTimeout) && !w.draining {
-			w.fail("CONNECT-CUT", "the attempt of %s was abandoned after %v", w.name(e.Peer), since(p.dialedAt, w.now))
+		if w.now < p.due && !w.draining {
+			w.fail("CONNECT-CUT", "the attempt of %s was abandoned %v before its end", w.name(e.Peer), since(w.now, p.due))
 		}
 	default:
 		if w.configs[p.config].claims > 0 && !w.draining {
@@ -108,9 +110,11 @@ func (w *world) stopped(e *lifecycle.Effect) {
 	if p.stage != lifecycle.NoStage && w.now != p.stagedAt+lifecycle.Instant(w.grace(p.stage)) {
 		w.fail("LADDER", "%s was told to %s %v after %s", w.name(e.Peer), e.Stage, since(p.stagedAt, w.now), p.stage)
 	}
-	if p.stage == lifecycle.NoStage && p.up && w.in.Kind == lifecycle.InTimeReached && p.state == lifecycle.Connected && !w.draining {
-		w.checkEviction(e.Peer)
+	healthy := p.state == lifecycle.Connected || p.state == lifecycle.Connecting && w.in.Kind == lifecycle.InConnected
+	if p.stage == lifecycle.NoStage && p.up && healthy && !w.draining && w.configs[p.config].claims > 0 {
+		w.checkStopOfHealthy(e.Peer)
 	}
+	w.endDialing(p)
 	w.obey(e.Peer, e.Stage)
 }
 
@@ -124,19 +128,35 @@ func (w *world) grace(s lifecycle.Stage) time.Duration {
 	return w.cfg.KillGrace
 }
 
+// checkStopOfHealthy finds out what a healthy peer was stopped for.
+func (w *world) checkStopOfHealthy(id lifecycle.PeerID) {
+	p := &w.peers[id]
+	from, _ := w.idleWindow(p)
+	expired := w.in.Kind == lifecycle.InTimeReached && w.now >= from
+	switch {
+	case w.in.Kind == lifecycle.InReconnect && w.configs[p.config].reconnect:
+	case w.view(id).State == lifecycle.Failed: // it broke in this very step
+	case w.short() && !expired:
+		w.checkReclaim(id)
+	case w.in.Kind == lifecycle.InTimeReached:
+		w.checkEviction(id)
+	}
+}
+
 // checkEviction holds the stop of a healthy peer to its window.
 func (w *world) checkEviction(id lifecycle.PeerID) {
 	p := &w.peers[id]
-	t := w.cfg.IdleTimeout
+	t := w.configs[p.config].terms.idle
+	from, to := w.idleWindow(p)
 	w.result.Evictions++
 	switch idle := since(p.idleSince, w.now); {
 	case p.inFlight > 0:
 		w.fail("EVICT-BUSY", "%s was evicted with %d calls in flight", w.name(id), p.inFlight)
 	case t == 0:
 		w.fail("EVICT-OFF", "%s was evicted although T = 0", w.name(id))
-	case idle < t:
+	case w.now < from:
 		w.fail("EVICT-EARLY", "%s was evicted after %v of idleness; T is %v", w.name(id), idle, t)
-	case idle > t+t/4:
+	case w.now > to:
 		w.fail("EVICT-LATE", "%s was evicted after %v of idleness; T is %v", w.name(id), idle, t)
 	}
 }
@@ -166,7 +186,7 @@ func (w *world) cutFor(t *ticket, why lifecycle.Reason) bool {
 	switch why {
 	case lifecycle.ReasonCallTimeout:
 		p.timedOut = w.epoch
-		return w.in.Kind == lifecycle.InTimeReached && w.now == t.since+lifecycle.Instant(w.cfg.CallTimeout)
+		return w.in.Kind == lifecycle.InTimeReached && w.now == t.due
 	case lifecycle.ReasonExited:
 		return !p.live
 	case lifecycle.ReasonBroken:

@@ -59,11 +59,23 @@ func (w *world) bidsFarewell(e *lifecycle.Event) bool {
 
 // replay checks a standing told to an owner that joins.
 func (w *world) replay(e *lifecycle.Event, c *claim) {
+	if w.in.Kind == lifecycle.InRelisted {
+		w.retell(e, c)
+		return
+	}
 	if !c.fresh || c.told != lifecycle.Disconnected || e.State == lifecycle.Disconnected || w.configs[c.config].peer != e.Peer {
 		w.fail("EVENT-REPLAY", "owner %d was told %s as a replay after %s under m%d", e.Owner, e.State, c.told, e.Name)
 		return
 	}
 	w.tell(c, e.State)
+}
+
+// retell checks the new length of a list told to an owner.
+func (w *world) retell(e *lifecycle.Event, c *claim) {
+	w.retold++
+	if p := &w.peers[e.Peer]; c.told != lifecycle.Connected || e.State != c.told || w.configs[c.config].peer != e.Peer || e.Tools != uint32(p.tools) {
+		w.fail("RELIST", "owner %d was told %s with %d tools after %s under m%d; there are %d", e.Owner, e.State, e.Tools, c.told, e.Name, p.tools)
+	}
 }
 
 func (w *world) tell(c *claim, s lifecycle.State) {

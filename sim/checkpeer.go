@@ -26,6 +26,9 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 		w.checkTransition(id, from, v.State)
 	}
 	w.checkTruth(id, &v)
+	if v.Queued != c.queued {
+		w.fail("LISTED", "%s is listed with queued %t; it is %t", w.name(id), v.Queued, c.queued)
+	}
 	if v.Claims != int(c.claims) || v.Waiters != int(c.waiting) || v.InFlight != int(p.inFlight) {
 		w.fail("LISTED", "%s is listed with %d claims, %d waiters, %d calls; there are %d, %d, %d", w.name(id),
 			v.Claims, v.Waiters, v.InFlight, c.claims, c.waiting, p.inFlight)
@@ -53,7 +56,7 @@ func (w *world) checkTruth(id lifecycle.PeerID, v *lifecycle.View) {
 	case lifecycle.Connected:
 		holds = p.live && p.up && !p.broken && !stopping
 	case lifecycle.Connecting:
-		holds = dialing && !p.broken || stopping
+		holds = dialing && !p.broken || stopping || w.configs[p.config].queued
 	case lifecycle.Disconnected:
 		holds = !p.live || stopping
 	case lifecycle.Failed:
@@ -64,11 +67,11 @@ func (w *world) checkTruth(id lifecycle.PeerID, v *lifecycle.View) {
 			v.State, v.Phase, v.Gen, p.live, p.up, p.broken, p.stage)
 	}
 	switch {
-	case v.State == lifecycle.Connected && v.Tools != uint32(p.plan.Tools),
+	case v.State == lifecycle.Connected && v.Tools != uint32(p.tools),
 		v.State != lifecycle.Connected && v.State != lifecycle.Failed && v.Tools != 0,
-		v.State == lifecycle.Failed && p.up && v.Tools != uint32(p.plan.Tools),
+		v.State == lifecycle.Failed && p.up && v.Tools != uint32(p.tools),
 		v.State == lifecycle.Failed && !p.up && v.Tools != 0:
-		w.fail("TOOLS", "%s is %s, exports %d tools and is listed with %d", w.name(id), v.State, p.plan.Tools, v.Tools)
+		w.fail("TOOLS", "%s is %s, exports %d tools and is listed with %d", w.name(id), v.State, p.tools, v.Tools)
 	}
 }
 
@@ -91,6 +94,10 @@ func (w *world) checkTransition(id lifecycle.PeerID, from, to lifecycle.State) {
 	case lifecycle.Disconnected:
 		if from == lifecycle.Failed {
 			w.checkAgeing(id)
+			c.failed = false
+		}
+		if p.reclaimed == w.epoch { // it was Connected, if only for this step
+			c.failed, c.reconnect, c.wanted = false, false, false
 		}
 	}
 }
@@ -100,7 +107,7 @@ func (w *world) caused(id lifecycle.PeerID, from, to lifecycle.State) bool {
 	p := &w.peers[id]
 	c := &w.configs[p.config]
 	in := w.in.Kind
-	if to == lifecycle.Disconnected && (c.claims == 0 || w.draining) {
+	if to == lifecycle.Disconnected && (c.claims == 0 || w.draining || p.reclaimed == w.epoch) {
 		return true
 	}
 	switch to {
@@ -111,10 +118,13 @@ func (w *world) caused(id lifecycle.PeerID, from, to lifecycle.State) bool {
 	case lifecycle.Failed:
 		return w.failedFor(p, from)
 	case lifecycle.Disconnected:
-		if from == lifecycle.Failed {
+		switch from {
+		case lifecycle.Failed:
 			return true // held to its window by checkAgeing
+		case lifecycle.Connecting:
+			return c.noRoom == w.epoch
 		}
-		return from == lifecycle.Connected && (in == lifecycle.InTimeReached || in == lifecycle.InReconnect)
+		return from == lifecycle.Connected && (in == lifecycle.InExited && w.peaceful || in == lifecycle.InTimeReached || in == lifecycle.InReconnect)
 	}
 	return false
 }
@@ -131,7 +141,7 @@ func (w *world) failedFor(p *peer, from lifecycle.State) bool {
 		return from == lifecycle.Connected
 	case lifecycle.InTimeReached:
 		return from == lifecycle.Connected && p.timedOut == w.epoch ||
-			from == lifecycle.Connecting && w.now == p.dialedAt+lifecycle.Instant(w.cfg.ConnectTimeout)
+			from == lifecycle.Connecting && w.now == p.due
 	}
 	return false
 }
@@ -144,12 +154,13 @@ func (w *world) checkAgeing(id lifecycle.PeerID) {
 	if c.claims == 0 || w.draining {
 		return
 	}
-	period := w.failedPeriod()
+	period := c.terms.failed
+	from, to := w.failedWindow(c)
 	age := since(c.failedAt, w.now)
 	switch {
-	case period == 0 || age < period:
+	case w.now < from && p.lapsed != p.gen:
 		w.fail("AGE-EARLY", "%s aged %v after it failed; the period is %v", w.name(id), age, period)
-	case age > period+period/4 && p.idleSince != w.now:
+	case w.now > to && p.idleSince != w.now && c.noRoom != w.epoch:
 		w.fail("AGE-LATE", "%s aged %v after it failed; the period is %v", w.name(id), age, period)
 	}
 }
@@ -167,24 +178,32 @@ func (w *world) checkOverstay(id lifecycle.PeerID) {
 			w.fail("LADDER", "%s has been at %s for %v", w.name(id), p.stage, since(p.stagedAt, w.now))
 		}
 	case p.live && !p.up:
-		if since(p.dialedAt, w.now) > w.cfg.ConnectTimeout {
-			w.fail("CONNECT-BOUND", "%s has been connecting for %v", w.name(id), since(p.dialedAt, w.now))
+		if w.now > p.due {
+			w.fail("CONNECT-BOUND", "%s is still connecting %v after its time", w.name(id), since(p.due, w.now))
 		}
 	case p.state == lifecycle.Connected && p.inFlight == 0:
-		if t := w.cfg.IdleTimeout; t > 0 && since(p.idleSince, w.now) > t+t/4 {
-			w.fail("EVICT-LATE", "%s is up after %v of idleness; T is %v", w.name(id), since(p.idleSince, w.now), t)
+		if _, to := w.idleWindow(p); w.now > to {
+			w.fail("EVICT-LATE", "%s is up after %v of idleness", w.name(id), since(p.idleSince, w.now))
 		}
 	}
 	c := &w.configs[p.config]
-	if period := w.failedPeriod(); p.state == lifecycle.Failed && p.inFlight == 0 && !c.reconnect && period > 0 &&
-		since(c.failedAt, w.now) > period+period/4 {
-		w.fail("AGE-LATE", "%s is failed %v after it failed; the period is %v", w.name(id), since(c.failedAt, w.now), period)
+	if c.queued && since(c.queuedAt, w.now) > w.queueTimeout() {
+		w.fail("QUEUE-WAIT", "%s has been queueing for %v", w.name(id), since(c.queuedAt, w.now))
+	}
+	_, to := w.failedWindow(c)
+	if p.state != lifecycle.Failed || c.reconnect || w.now <= to {
+		return
+	}
+	if p.inFlight > 0 {
+		p.lapsed = p.gen // it may age when its last call ends, whatever is configured until then
+	} else {
+		w.fail("AGE-LATE", "%s is failed %v after it failed; the period is %v", w.name(id), since(c.failedAt, w.now), c.terms.failed)
 	}
 }
 
 // checkCallEffect holds the end of a call to what it may do to its peer's state.
 func (w *world) checkCallEffect(kind lifecycle.DoneKind, was lifecycle.State, p *peer) {
-	if was != lifecycle.Connected || w.violation != nil || w.draining {
+	if was != lifecycle.Connected || w.violation != nil || w.draining || p.reclaimed == w.epoch-1 {
 		return
 	}
 	switch {

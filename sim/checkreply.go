@@ -41,6 +41,7 @@ func (w *world) ready(slot int32, t *ticket, r *lifecycle.Reply) {
 	}
 	w.configs[t.config].waiting--
 	t.phase, t.peer, t.gen, t.since = ticketAdmitted, r.Peer, r.Gen, w.now
+	t.due = w.now + lifecycle.Instant(w.configs[t.config].terms.call)
 	p.inFlight++
 	w.admitted(t)
 }
@@ -56,10 +57,16 @@ func (w *world) settled(t *ticket, r *lifecycle.Reply) {
 		w.fail("ISOLATION", "tenant t%d claims %v and was answered for %s", t.tenant, w.configs[t.config].target, w.name(r.Peer))
 	case r.State != lifecycle.Connected && r.State != lifecycle.Failed:
 		w.fail("SETTLED", "ticket %d was answered while the peer is %s", t.id, r.State)
+	case w.reclaims(r):
 	case v.State != r.State || v.Gen != r.Gen || v.Tools != r.Tools:
 		w.fail("SETTLED", "ticket %d was told %s, generation %d, %d tools; listed is %s, generation %d, %d tools",
 			t.id, r.State, r.Gen, r.Tools, v.State, v.Gen, v.Tools)
 	}
+}
+
+// reclaims says that what was settled makes room in the same step, for nobody has used it.
+func (w *world) reclaims(r *lifecycle.Reply) bool {
+	return r.State == lifecycle.Connected && w.peers[r.Peer].reclaimed == w.epoch && r.Gen == w.peers[r.Peer].gen
 }
 
 // refused checks that the reason of a refusal is true.
@@ -74,8 +81,11 @@ func (w *world) refused(t *ticket, r *lifecycle.Reply) {
 	case lifecycle.ReasonFailed:
 		holds = t.op == OpDispatch && t.config != 0 && w.view(r.Peer).State == lifecycle.Failed
 	case lifecycle.ReasonOverloaded:
-		holds = t.config != 0 && int(c.waiting) > w.cfg.MaxWaiters
-		w.checkOverloaded(t)
+		if holds = t.config != 0 && int(c.waiting) > w.cfg.MaxWaiters; holds {
+			w.checkOverloaded(t)
+		} else if t.config != 0 {
+			holds = w.checkNoRoom(t.config)
+		}
 	case lifecycle.ReasonReleased:
 		holds = w.in.Kind == lifecycle.InRelease && w.tenants[t.tenant].claims[t.name-1].config == 0
 	case lifecycle.ReasonCancelled:
@@ -125,6 +135,9 @@ func (w *world) checkAnswered(slot int32) {
 	c := &w.configs[t.config]
 	if t.ghost || t.config == 0 || w.draining {
 		w.fail("REPLY-NOW", "ticket %d of tenant t%d waits and there is nothing to wait for", t.id, t.tenant)
+		return
+	}
+	if c.queued {
 		return
 	}
 	switch w.peers[c.peer].state {

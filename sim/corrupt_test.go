@@ -126,7 +126,7 @@ var processMutants = []mutant{
 			}
 		}
 	})},
-	{name: "never forgets", want: []string{"PROC-CLAIM"}, make: dropEffects(lifecycle.EffectForget, func(lifecycle.Input, lifecycle.Effect) bool { return true })},
+	{name: "never forgets", want: []string{"PROC-CLAIM", "TRANSITION"}, make: dropEffects(lifecycle.EffectForget, func(lifecycle.Input, lifecycle.Effect) bool { return true })},
 	{name: "leaks the process of a dead owner", want: []string{"STATUS", "PROC-CLAIM"}, make: dropEffects(lifecycle.EffectStop, func(in lifecycle.Input, e lifecycle.Effect) bool { return in.Kind == lifecycle.InOwnerDied })},
 	{name: "dials upon a declaration", want: []string{"SPAWN-UNASKED"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
 		if id := c.Claimed(in.Owner, in.Name); in.Kind == lifecycle.InDeclare && c.Machine.View(id).Phase == lifecycle.Absent && c.Machine.View(id).State == lifecycle.Disconnected {
@@ -342,6 +342,11 @@ var eventMutants = []mutant{
 	{name: "tells a joining owner nothing", want: []string{"EVENT-MISSING"}, make: dropEvents(func(_ lifecycle.Input, e lifecycle.Event) bool { return e.Replay })},
 }
 
+// crowded has bounds that bite at 30 tenants.
+func crowded(c *lifecycle.Config) {
+	c.MaxLive, c.MaxDialing, c.MaxSpawning, c.MaxQueued, c.QueueTimeout = 6, 3, 2, 4, 10*time.Second
+}
+
 // hardConfig has short times, so that little virtual time holds much.
 func hardConfig() lifecycle.Config {
 	c := lifecycle.DefaultConfig()
@@ -355,6 +360,7 @@ func hardOptions(seed uint64) Options {
 	m.Die, m.DieInTurn, m.Cancel, m.Reconnect, m.Rotate, m.Move, m.Release = 60, 30, 60, 60, 60, 60, 60
 	f := DefaultFaults()
 	f.Slow, f.Flaky, f.Crashy, f.Hanging, f.Stubborn, f.Lose = 200, 200, 200, 200, 200, 60
+	m.Policy, m.Configure, f.Relist = 100, 10, 200
 	return Options{Seed: seed, Tenants: 30, For: time.Hour, Config: hardConfig(), Mix: &m, Faults: &f, AuditEvery: 512}
 }
 
@@ -389,7 +395,7 @@ const maxMutantSeeds = 12
 // and that there is no check which no mutant can make fail.
 func TestEveryCheckFails(t *testing.T) {
 	failed := map[string]bool{}
-	for _, group := range [][]mutant{processMutants, timeMutants, callMutants, listingMutants, eventMutants} {
+	for _, group := range [][]mutant{processMutants, timeMutants, callMutants, listingMutants, eventMutants, roomMutants} {
 		for i := range group {
 			m := &group[i]
 			t.Run(m.name, func(t *testing.T) {
@@ -427,6 +433,9 @@ func TestHealthyMachine(t *testing.T) {
 		}
 		if seed%4 == 0 {
 			opt.Config.MaxWaiters = 2
+		}
+		if seed%2 == 0 {
+			crowded(&opt.Config)
 		}
 		if res := mustRun(t, opt); res.Violation != nil {
 			t.Errorf("seed %d: %v", seed, res.Violation)

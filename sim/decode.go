@@ -97,8 +97,6 @@ func (d *decoder) setting(key, value string) (err error) {
 		t.For, err = time.ParseDuration(value)
 	case "audit-every":
 		t.AuditEvery, err = strconv.Atoi(value)
-	case "max-waiters":
-		t.Config.MaxWaiters, err = strconv.Atoi(value)
 	case "violation":
 		t.Violation = value
 	case "hash":
@@ -107,6 +105,12 @@ func (d *decoder) setting(key, value string) (err error) {
 		for _, s := range durations(&t.Config) {
 			if s.name == key {
 				*s.value, err = time.ParseDuration(value)
+				return bad(key, value, err)
+			}
+		}
+		for _, s := range bounds(&t.Config) {
+			if s.name == key {
+				*s.value, err = strconv.Atoi(value)
 				return bad(key, value, err)
 			}
 		}
@@ -124,7 +128,10 @@ func bad(key, value string, err error) error {
 
 // checkHeader demands every setting, because a default may change between versions.
 func (d *decoder) checkHeader() error {
-	need := []string{"seed", "tenants", "for", "audit-every", "max-waiters"}
+	need := []string{"seed", "tenants", "for", "audit-every"}
+	for _, s := range bounds(&d.tape.Config) {
+		need = append(need, s.name)
+	}
 	for _, s := range durations(&d.tape.Config) {
 		need = append(need, s.name)
 	}
@@ -198,6 +205,10 @@ func parseEntry(s string) (e Entry, err error) {
 	if len(w) < 3 {
 		return e, fmt.Errorf("the entry is cut short")
 	}
+	if w[1] == "configure" {
+		e.Op = OpConfigure
+		return e, e.Set.parse(w[2:])
+	}
 	if w[1] == "dial" {
 		e.Op = OpDial
 		if e.Target, err = parseTarget(w[2]); err == nil {
@@ -209,7 +220,7 @@ func parseEntry(s string) (e Entry, err error) {
 		return e, err
 	}
 	op := index(opNames[:], w[2])
-	if op < 1 || Op(op) == OpDial || Op(op) == OpDrain {
+	if op < 1 || Op(op) >= OpDial {
 		return e, fmt.Errorf("input %q is unknown", w[2])
 	}
 	e.Op = Op(op)
@@ -231,10 +242,16 @@ func (e *Entry) parse(w []string) (err error) {
 	e.Name = uint8(n)
 	switch e.Op {
 	case OpDeclare:
-		if err = exactly(w, 2); err == nil {
-			e.Target, err = parseTarget(w[1])
+		if len(w) < 2 {
+			return fmt.Errorf("the entry is cut short")
 		}
-		return err
+		if e.Target, err = parseTarget(w[1]); err != nil {
+			return err
+		}
+		if w, err = parseSpans(w[2:], wishes(&e.Policy)); err != nil {
+			return err
+		}
+		return parseFlags(w, "pinned", &e.Policy.Pinned)
 	case OpDispatch:
 		return e.Call.parse(w[1:])
 	default:
@@ -285,14 +302,51 @@ func (p *DialPlan) parse(w []string) (err error) {
 	if p.StopTakes, err = parseSpan(stop); err != nil {
 		return err
 	}
-	w = w[5:]
-	if len(w) > 0 && strings.HasPrefix(w[0], "lives=") {
-		if p.Lives, err = parseSpan(w[0][len("lives="):]); err != nil {
-			return err
+	if w, err = parseSpans(w[5:], p.spans()); err != nil {
+		return err
+	}
+	if len(w) > 0 && strings.HasPrefix(w[0], "retools=") {
+		if n, err = strconv.ParseUint(w[0][len("retools="):], 10, 16); err != nil {
+			return fmt.Errorf("%q is not a number of tools: write retools=3", w[0])
+		}
+		p.Retools, w = uint16(n), w[1:]
+	}
+	return parseFlags(w, "loses", &p.LosesOnly, "clean", &p.Clean, "late", &p.Late, "twice", &p.Twice)
+}
+
+// parse reads both settings of a reconfiguration.
+func (c *Change) parse(w []string) (err error) {
+	if err = exactly(w, 2); err != nil {
+		return err
+	}
+	idle, ok := strings.CutPrefix(w[0], "idle-timeout=")
+	live, also := strings.CutPrefix(w[1], "max-live=")
+	if !ok || !also {
+		return fmt.Errorf("a reconfiguration needs idle-timeout= and max-live=, such as idle-timeout=5m0s max-live=0")
+	}
+	if c.IdleTimeout, err = parseSpan(idle); err != nil {
+		return err
+	}
+	c.MaxLive, err = strconv.Atoi(live)
+	if err != nil || c.MaxLive < 0 || c.IdleTimeout != 0 && c.IdleTimeout < MinPeriod {
+		return fmt.Errorf("%q and %q are not a T of 0s, or %v or more, and a bound", w[0], w[1], MinPeriod)
+	}
+	return nil
+}
+
+// parseSpans reads spans such as lives=3s, each at most once and in their order, and returns the
+// words behind them.
+func parseSpans(w []string, all []setting) (rest []string, err error) {
+	for _, s := range all {
+		if len(w) == 0 || !strings.HasPrefix(w[0], s.name+"=") {
+			continue
+		}
+		if *s.value, err = parseSpan(w[0][len(s.name)+1:]); err != nil {
+			return nil, err
 		}
 		w = w[1:]
 	}
-	return parseFlags(w, "loses", &p.LosesOnly, "late", &p.Late, "twice", &p.Twice)
+	return w, nil
 }
 
 func parseStage(s string) (lifecycle.Stage, error) {

@@ -30,17 +30,39 @@ func (d *digest) fingerprint(fp *lifecycle.Fingerprint) {
 	}
 }
 
+func bit(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (d *digest) policy(p *lifecycle.Policy) {
+	if p == nil {
+		return
+	}
+	for _, s := range wishes(p) {
+		d.word(uint64(*s.value))
+	}
+	d.word(uint64(bit(p.Pinned)))
+}
+
 func (d *digest) input(now lifecycle.Instant, in *lifecycle.Input) {
 	d.word(uint64(now))
-	d.word(pair(quad(uint8(in.Kind), uint8(in.Done), 0, 0), in.Tools))
+	d.word(pair(quad(uint8(in.Kind), uint8(in.Done), bit(in.Clean), 0), in.Tools))
 	switch in.Kind {
-	case lifecycle.InTimeReached, lifecycle.InDrain, lifecycle.InConfigure:
-	case lifecycle.InConnected, lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InExited:
+	case lifecycle.InTimeReached, lifecycle.InDrain:
+	case lifecycle.InConfigure:
+		d.word(uint64(in.Config.IdleTimeout))
+		d.word(uint64(in.Config.MaxLive))
+	case lifecycle.InConnected, lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InExited,
+		lifecycle.InSpawned, lifecycle.InStarted, lifecycle.InRelisted:
 		d.word(pair(uint32(in.Peer), uint32(in.Gen)))
 	case lifecycle.InCallDone, lifecycle.InCancel:
 		d.word(uint64(in.Ticket))
 	case lifecycle.InDeclare:
 		d.fingerprint(&in.FP)
+		d.policy(in.Policy)
 		fallthrough
 	default:
 		d.word(pair(uint32(in.Owner), uint32(in.Name)))
@@ -67,11 +89,7 @@ func (d *digest) output(out *lifecycle.Output) {
 	}
 	for i := range out.Events {
 		e := &out.Events[i]
-		replay := uint8(0)
-		if e.Replay {
-			replay = 1
-		}
-		d.word(pair(quad(uint8(e.State), uint8(e.Reason), replay, 0), e.Tools))
+		d.word(pair(quad(uint8(e.State), uint8(e.Reason), bit(e.Replay), 0), e.Tools))
 		d.word(e.Seq)
 		d.word(uint64(e.At))
 		d.word(pair(uint32(e.Owner), uint32(e.Name)))

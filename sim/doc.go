@@ -4,7 +4,7 @@
 // The subject is any implementation of [Subject]; by default it is core/lifecycle itself,
 // the very machine that the daemon runs, not a model of it. Around it stands a world:
 // tenants that call, list, cancel, rotate tokens, move and release claims, reconnect, die
-// and come back; and servers that connect slowly or never, fail, crash, hang, refuse to
+// and come back; an operator who changes T and the bounds under way; and servers that connect slowly or never, fail, crash, hang, refuse to
 // stop, answer late and answer twice. Smallest use:
 //
 //	res, err := sim.Run(sim.Options{Seed: 7, Tenants: 2000, For: 6 * time.Hour})
@@ -15,7 +15,7 @@
 //
 // # The seed finds a run, the tape is the run
 //
-// Every decision of the world is an [Entry]: what a tenant does and when, how the server
+// Every decision of the world is an [Entry]: what a tenant or the operator does and when, how the server
 // takes the call, how the next incarnation of a target behaves. Entries name tenants and
 // targets, never tickets, slots or generations, so that a part of a tape is a tape: what
 // lost its object does nothing, and a server of which nothing is said is healthy. [Replay]
@@ -52,6 +52,14 @@
 // A run ends as a daemon's day should: the workload stops, everybody who waits must be
 // answered within the bounds, then the subject is drained and every process must end. Some
 // runs are drained in the midst of everything instead (Mix.Abrupt).
+//
+// # Room
+//
+// With bounds in the configuration ([lifecycle.Config].MaxLive and its neighbours) attempts wait for
+// room. The world keeps a queue of its own: whoever wanted an attempt that did not begin although
+// nothing of it runs. From it follow whose turn it is, whether anybody waits in vain, and
+// whether a refusal is true. An attempt that nobody waits for any more runs out unseen, as the
+// subject tells nobody.
 //
 // # Order within one instant
 //

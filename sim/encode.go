@@ -6,11 +6,13 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
 // tapeMagic is the first line of a tape. The number rises when the text or the meaning of
 // entries changes, because an old tape would then silently mean another run.
-const tapeMagic = "mayfly tape 1"
+const tapeMagic = "mayfly tape 2"
 
 // Encode writes the text of a tape: a header of one setting a line, "begin", one entry a
 // line, "end".
@@ -21,7 +23,9 @@ func (t *Tape) Encode(w io.Writer) error {
 	for _, s := range durations(&t.Config) {
 		fmt.Fprintf(b, "%s %v\n", s.name, *s.value)
 	}
-	fmt.Fprintf(b, "max-waiters %d\n", t.Config.MaxWaiters)
+	for _, s := range bounds(&t.Config) {
+		fmt.Fprintf(b, "%s %d\n", s.name, *s.value)
+	}
 	if t.Violation != "" {
 		fmt.Fprintf(b, "violation %s\n", t.Violation)
 	}
@@ -50,6 +54,8 @@ func (e *Entry) String() string {
 	switch e.Op {
 	case OpDrain:
 		return words[0] + " drain"
+	case OpConfigure:
+		return fmt.Sprintf("%s configure idle-timeout=%v max-live=%d", words[0], e.Set.IdleTimeout, e.Set.MaxLive)
 	case OpDial:
 		add("dial", e.Target.String())
 		add(e.Dial.words()...)
@@ -59,12 +65,13 @@ func (e *Entry) String() string {
 	switch e.Op {
 	case OpDeclare:
 		add(fmt.Sprintf("m%d", e.Name), e.Target.String())
+		add(policyWords(e.Policy)...)
 	case OpRelease, OpEnsure, OpReconnect, OpCancel:
 		add(fmt.Sprintf("m%d", e.Name))
 	case OpDispatch:
 		add(fmt.Sprintf("m%d", e.Name))
 		add(e.Call.words()...)
-	case OpBorn, OpDie, OpDial, OpDrain:
+	case OpBorn, OpDie, OpDial, OpDrain, OpConfigure:
 	}
 	return strings.Join(words, " ")
 }
@@ -73,13 +80,39 @@ func (p *CallPlan) words() []string {
 	return flags([]string{p.End.String(), p.Takes.String()}, "late", p.Late, "twice", p.Twice)
 }
 
+// wishes are the places for the times of a policy under their names on tapes.
+func wishes(p *lifecycle.Policy) []setting {
+	return []setting{{"idle", &p.IdleTimeout}, {"uptime", &p.MinUptime}, {"start", &p.StartTimeout},
+		{"connect", &p.ConnectTimeout}, {"call", &p.CallTimeout}}
+}
+
+func policyWords(p lifecycle.Policy) []string {
+	return flags(spans(nil, wishes(&p)), "pinned", p.Pinned)
+}
+
+// spans appends those spans that are set.
+func spans(words []string, all []setting) []string {
+	for _, s := range all {
+		if *s.value > 0 {
+			words = append(words, s.name+"="+s.value.String())
+		}
+	}
+	return words
+}
+
+// spans are the times of a plan that it may lack.
+func (p *DialPlan) spans() []setting {
+	return []setting{{"lives", &p.Lives}, {"spawns", &p.Spawns}, {"starts", &p.Starts}, {"relists", &p.Relists}}
+}
+
 func (p *DialPlan) words() []string {
 	w := []string{p.Outcome.String(), p.After.String(), fmt.Sprintf("tools=%d", p.Tools),
 		"obeys=" + p.Obeys.String(), "stop=" + p.StopTakes.String()}
-	if p.Lives > 0 {
-		w = append(w, "lives="+p.Lives.String())
+	w = spans(w, p.spans())
+	if p.Retools > 0 {
+		w = append(w, fmt.Sprintf("retools=%d", p.Retools))
 	}
-	return flags(w, "loses", p.LosesOnly, "late", p.Late, "twice", p.Twice)
+	return flags(w, "loses", p.LosesOnly, "clean", p.Clean, "late", p.Late, "twice", p.Twice)
 }
 
 // flags appends the names of those flags that are set.

@@ -25,20 +25,26 @@ func ExampleRun() {
 
 // A tape is text, and may be written by hand.
 func ExampleReplay() {
-	tape, err := sim.Decode("late.tape", strings.NewReader(`mayfly tape 1
+	tape, err := sim.Decode("late.tape", strings.NewReader(`mayfly tape 2
 seed 0
 tenants 1
 for 2h0m0s
 audit-every 1
 idle-timeout 30m0s
 failed-retry 0s
+start-timeout 0s
 connect-timeout 30s
 call-timeout 30s
 close-grace 2s
 terminate-grace 2s
 kill-grace 5s
 drain-grace 5s
+queue-timeout 0s
 max-waiters 16
+max-live 0
+max-dialing 0
+max-spawning 0
+max-queued 0
 begin
 0s t1 born
 0s t1 declare m1 s1

@@ -48,6 +48,7 @@ func (f *fleet) any(r *rng) uint32 { return uint32(1 + r.below(len(f.classes)-1)
 func (f *fleet) dial(t Target) DialPlan {
 	p := DialPlan{
 		Outcome:   Connects,
+		Spawns:    f.latency.between(time.Millisecond, 30*time.Millisecond),
 		After:     f.latency.between(50*time.Millisecond, 3*time.Second),
 		Tools:     uint16(1 + f.latency.below(20)),
 		Obeys:     lifecycle.StageClose,
@@ -64,6 +65,7 @@ func (f *fleet) dial(t Target) DialPlan {
 			p.Outcome = []Outcome{Fails, Breaks, Exits}[f.fault.below(3)]
 		}
 	case classCrashy:
+		p.Clean = f.fault.chance(f.faults.Clean)
 		p.Lives = f.latency.between(time.Second, 40*time.Minute)
 		p.LosesOnly = f.fault.chance(250)
 	case classHanging:
@@ -72,6 +74,13 @@ func (f *fleet) dial(t Target) DialPlan {
 		}
 	case classStubborn:
 		f.stubborn(&p)
+	}
+	if f.fault.chance(f.faults.Launch) {
+		p.Starts = f.latency.between(p.Spawns, p.After)
+	}
+	if f.fault.chance(f.faults.Relist) {
+		p.Relists = f.latency.between(time.Second, 10*time.Minute)
+		p.Retools = uint16(f.latency.below(20))
 	}
 	return p
 }

@@ -114,6 +114,32 @@ func Durations(c lifecycle.Config) []Setting {
 	return out
 }
 
+// Bound is a bound of the configuration under its name on tapes.
+type Bound struct {
+	Name  string
+	Value int
+}
+
+// Bounds lists the bounds of a configuration in the order of tapes.
+func Bounds(c lifecycle.Config) []Bound {
+	var out []Bound
+	for _, s := range bounds(&c) {
+		out = append(out, Bound{s.name, *s.value})
+	}
+	return out
+}
+
+// bound is a place for a Bound.
+type bound struct {
+	name  string
+	value *int
+}
+
+func bounds(c *lifecycle.Config) []bound {
+	return []bound{{"max-waiters", &c.MaxWaiters}, {"max-live", &c.MaxLive}, {"max-dialing", &c.MaxDialing},
+		{"max-spawning", &c.MaxSpawning}, {"max-queued", &c.MaxQueued}}
+}
+
 // setting is a place for a Setting.
 type setting struct {
 	name  string
@@ -128,12 +154,14 @@ func periods(c *lifecycle.Config) []setting {
 // durations are all durations, in the order in which tapes list them.
 func durations(c *lifecycle.Config) []setting {
 	return append(periods(c), []setting{
+		{"start-timeout", &c.StartTimeout},
 		{"connect-timeout", &c.ConnectTimeout},
 		{"call-timeout", &c.CallTimeout},
 		{"close-grace", &c.CloseGrace},
 		{"terminate-grace", &c.TerminateGrace},
 		{"kill-grace", &c.KillGrace},
 		{"drain-grace", &c.DrainGrace},
+		{"queue-timeout", &c.QueueTimeout},
 	}...)
 }
 
@@ -153,28 +181,34 @@ type Mix struct {
 	DieInTurn int // calls followed at once by the owner's death
 	Ghost     int // dead owners that go on to ask for something
 	Abrupt    int // runs that are drained in the midst of everything rather than at rest
+	Policy    int // claims that ask for times of their own
+	Configure int // turns that begin with a reconfiguration of the daemon
 	Snipe     int // waits that end exactly at the machine's next deadline, or beside it
 }
 
 // DefaultMix returns a day in a daemon's life with its troubles made frequent.
 func DefaultMix() Mix {
 	return Mix{Shared: 550, Listing: 80, Parallel: 120, Cancel: 15, Rotate: 25, Move: 20,
-		Release: 15, Reconnect: 20, Ensure: 20, Die: 20, DieInTurn: 2, Ghost: 200, Abrupt: 500, Snipe: 10}
+		Release: 15, Reconnect: 20, Ensure: 20, Die: 20, DieInTurn: 2, Ghost: 200, Abrupt: 500,
+		Policy: 60, Configure: 1, Snipe: 10}
 }
 
 // Faults says how servers misbehave. The classes are weights, the others each in a thousand.
 type Faults struct {
 	Healthy, Slow, Flaky, Crashy, Hanging, Stubborn int // classes of server programs
 
-	Hang  int // connects and calls of hanging servers that get no answer
-	Lose  int // calls of crashy and hanging servers that fail in transport
-	Fail  int // connects of flaky servers that fail
-	Late  int // completions that still arrive after they were abandoned
-	Twice int // completions that arrive twice
+	Hang   int // connects and calls of hanging servers that get no answer
+	Lose   int // calls of crashy and hanging servers that fail in transport
+	Fail   int // connects of flaky servers that fail
+	Clean  int // deaths that say that all was well
+	Launch int // incarnations that say something before they connect
+	Relist int // incarnations whose tools change
+	Late   int // completions that still arrive after they were abandoned
+	Twice  int // completions that arrive twice
 }
 
 // DefaultFaults returns a fleet in which most servers work most of the time.
 func DefaultFaults() Faults {
 	return Faults{Healthy: 600, Slow: 120, Flaky: 90, Crashy: 90, Hanging: 50, Stubborn: 50,
-		Hang: 300, Lose: 15, Fail: 400, Late: 300, Twice: 20}
+		Hang: 300, Lose: 15, Fail: 400, Clean: 400, Launch: 300, Relist: 50, Late: 300, Twice: 20}
 }

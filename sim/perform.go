@@ -12,8 +12,12 @@ func (w *world) perform(e *Entry) {
 	if w.tape != nil {
 		w.record(e)
 	}
-	if e.Op == OpDrain {
+	switch e.Op {
+	case OpDrain:
 		w.drain()
+		return
+	case OpConfigure:
+		w.configure(e)
 		return
 	}
 	t := int32(e.Tenant)
@@ -34,7 +38,7 @@ func (w *world) perform(e *Entry) {
 		w.ask(e)
 	case OpCancel:
 		w.cancel(e)
-	case OpDial, OpDrain:
+	case OpDial, OpDrain, OpConfigure:
 		panic("SIM-ACTION: " + e.Op.String() + " is not an action of a tenant")
 	}
 }
@@ -77,16 +81,27 @@ func (w *world) drain() {
 		return
 	}
 	w.draining, w.drainedAt = true, w.now
+	w.abandonQueue()
 	w.step(lifecycle.Drain())
+}
+
+// configure changes T and a bound on the running subject.
+func (w *world) configure(e *Entry) {
+	w.cfg.IdleTimeout, w.cfg.MaxLive = e.Set.IdleTimeout, e.Set.MaxLive
+	for i := range w.configs {
+		w.retune(int32(i))
+	}
+	c := *w.cfg
+	w.result.Actions[e.Op]++
+	w.step(lifecycle.Configure(&c))
 }
 
 // declare makes or moves a claim; that of a dead owner or in a drain must be refused.
 func (w *world) declare(e *Entry) {
 	a := &w.tenants[e.Tenant]
-	fp := e.Target.fingerprint()
 	if !a.alive || w.draining {
 		w.haunt(e, func(t lifecycle.Ticket) lifecycle.Input {
-			return lifecycle.Declare(t, a.owner, lifecycle.NameID(e.Name), fp)
+			return w.declaration(t, e)
 		})
 		return
 	}
@@ -95,8 +110,17 @@ func (w *world) declare(e *Entry) {
 	if c.config != to {
 		w.move(e, c, to)
 	}
-	w.step(lifecycle.Declare(0, a.owner, lifecycle.NameID(e.Name), fp))
+	w.wish(c, e.Policy)
+	w.step(w.declaration(0, e))
 	c.fresh = false
+}
+
+func (w *world) declaration(t lifecycle.Ticket, e *Entry) lifecycle.Input {
+	in := lifecycle.Declare(t, w.tenants[e.Tenant].owner, lifecycle.NameID(e.Name), e.Target.fingerprint())
+	if e.Policy != (lifecycle.Policy{}) {
+		in.Policy = &e.Policy
+	}
+	return in
 }
 
 // move brings the books up to date with a declaration: the tickets that wait go along.
@@ -112,7 +136,7 @@ func (w *world) move(e *Entry, c *claim, to int32) {
 			w.configs[t.config].waiting--
 			t.config = to
 			w.configs[to].waiting++
-			w.configs[to].wanted = true
+			w.want(to)
 		}
 	}
 }
@@ -167,7 +191,7 @@ func (w *world) ask(e *Entry) {
 	}
 	if c := &w.configs[t.config]; t.config != 0 && !w.draining {
 		w.touch(c.peer)
-		c.wanted = true
+		w.want(t.config)
 		if e.Op == OpReconnect {
 			t.joined, c.reconnect = c.reconnect, true
 		}

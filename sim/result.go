@@ -9,6 +9,7 @@ type Result struct {
 	Hash      uint64 // over every input and output
 	Audits    uint64
 	Evictions uint64
+	Reclaimed uint64
 	CallsCut  uint64
 	Actions   [ops]uint64
 	Inputs    [nInputs]uint64
@@ -41,6 +42,8 @@ func (r *Result) Story() []Count {
 		{stateChanges[lifecycle.Connecting][lifecycle.Failed], "connects failed"},
 		{stateChanges[lifecycle.Connected][lifecycle.Failed], "sessions failed"},
 		{r.Evictions, "idle peers evicted"},
+		{r.Reclaimed, "idle peers stopped to make room"},
+		{r.Refusals[lifecycle.ReasonOverloaded], "refused for want of room"},
 		{stateChanges[lifecycle.Failed][lifecycle.Disconnected], "failures aged"},
 		{r.Effects[lifecycle.EffectStop], "rungs of the stop ladder"},
 		{r.Effects[lifecycle.EffectForget], "declarations forgotten"},

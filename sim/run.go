@@ -115,7 +115,8 @@ func (w *world) caught() {
 // patience is how long a ticket may wait when nobody disturbs it any more: behind a stop, in
 // an attempt, behind the stop of a failed one's successor, and in its call.
 func (w *world) patience() time.Duration {
-	return 2*w.ladder() + 2*w.cfg.ConnectTimeout + w.cfg.CallTimeout + time.Second
+	attempt := w.queueTimeout() + w.cfg.StartTimeout + w.cfg.ConnectTimeout + w.maxBudget
+	return 2*w.ladder() + 2*attempt + w.cfg.CallTimeout + w.maxBudget + time.Second
 }
 
 // ladder is the longest that a stop can take with the servers seen so far.

@@ -50,7 +50,9 @@ func TestSameOptionsSameRun(t *testing.T) {
 // TestGoldenRun pins a small run, so that a change of its meaning is seen and understood.
 func TestGoldenRun(t *testing.T) {
 	var b strings.Builder
-	for _, o := range []Options{{Seed: 1, Tenants: 20, For: 2 * time.Hour}, hardOptions(2)} {
+	tight := hardOptions(3)
+	crowded(&tight.Config)
+	for _, o := range []Options{{Seed: 1, Tenants: 20, For: 2 * time.Hour}, hardOptions(2), tight} {
 		res := mustRun(t, o)
 		fmt.Fprintf(&b, "seed %d: %d steps, %d events, hash %016x\n", o.Seed, res.Steps, res.Events, res.Hash)
 		for _, c := range res.Story() {
@@ -206,6 +208,22 @@ func TestNotDeterministic(t *testing.T) {
 	}
 }
 
+// TestRoomIsScarce shows that the bounds of the crowded runs are reached in every way.
+func TestRoomIsScarce(t *testing.T) {
+	var reclaimed, overloaded, configured uint64
+	for seed := uint64(1); seed <= 5; seed++ {
+		o := hardOptions(seed)
+		crowded(&o.Config)
+		r := mustRun(t, o)
+		reclaimed += r.Reclaimed
+		overloaded += r.Refusals[lifecycle.ReasonOverloaded]
+		configured += r.Actions[OpConfigure]
+	}
+	if reclaimed == 0 || overloaded == 0 || configured == 0 {
+		t.Errorf("%d reclaimed, %d refused, %d reconfigurations", reclaimed, overloaded, configured)
+	}
+}
+
 // TestRareThings shows that the hard workload reaches what it is for.
 func TestRareThings(t *testing.T) {
 	var sum Result
@@ -223,6 +241,9 @@ func TestRareThings(t *testing.T) {
 			}
 		}
 		sum.Evictions += r.Evictions
+		for i, n := range r.Inputs {
+			sum.Inputs[i] += n
+		}
 		sum.CallsCut += r.CallsCut
 	}
 	for _, why := range []lifecycle.Reason{lifecycle.ReasonNoClaim, lifecycle.ReasonDeadOwner, lifecycle.ReasonFailed,
@@ -244,6 +265,11 @@ func TestRareThings(t *testing.T) {
 	} {
 		if sum.Coverage.Transitions[c[0]][c[1]] == 0 {
 			t.Errorf("no peer went from %s to %s", c[0], c[1])
+		}
+	}
+	for kind := lifecycle.InOwnerBorn; kind <= lifecycle.InSpawned; kind++ {
+		if sum.Inputs[kind] == 0 {
+			t.Errorf("the machine was never fed %s", kind)
 		}
 	}
 	if sum.Evictions == 0 || sum.CallsCut == 0 {

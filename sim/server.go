@@ -6,14 +6,17 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
-// What can be on the agenda. The reference of the first four is a peer and a generation,
-// that of the last a ticket.
+// What can be on the agenda. The reference is a peer and a generation, that of
+// the end of a call a ticket.
 const (
 	itemConnected uint8 = iota + 1
 	itemConnectFailed
 	itemBroken
 	itemExited
 	itemDone
+	itemSpawned
+	itemStarted
+	itemRelisted
 )
 
 // Bits of an item's note above its low 16, which hold tools or the end of a call.
@@ -34,8 +37,15 @@ func (w *world) spawn(id lifecycle.PeerID, gen lifecycle.Generation, config int3
 	w.live++
 	w.maxStop = max(w.maxStop, plan.StopTakes)
 	p := &w.peers[id]
-	*p = peer{config: config, gen: gen, live: true, dialedAt: w.now, plan: plan,
+	*p = peer{config: config, gen: gen, live: true, dialing: true, tools: plan.Tools, plan: plan,
 		state: p.state, phase: p.phase, mark: p.mark}
+	w.beginBudget(p)
+	if plan.Spawns > 0 {
+		w.later(plan.Spawns, itemSpawned, id, gen, 0)
+	}
+	if plan.Starts > 0 {
+		w.later(plan.Starts, itemStarted, id, gen, 0)
+	}
 	note := uint32(0)
 	if plan.Late {
 		note = noteLate
@@ -106,6 +116,14 @@ func (w *world) deliver(it item) {
 		}
 	case itemExited:
 		w.exited(id, gen, current, stray)
+	case itemSpawned, itemStarted:
+		if current && p.dialing {
+			w.progressed(it.kind, id, p)
+		}
+	case itemRelisted:
+		if wanted && p.state == lifecycle.Connected {
+			w.relisted(id, p, uint16(it.note))
+		}
 	}
 }
 
@@ -117,7 +135,11 @@ func (w *world) complete(id lifecycle.PeerID, in lifecycle.Input) {
 
 func (w *world) connected(id lifecycle.PeerID, p *peer) {
 	w.touch(id)
-	p.up, p.idleSince = true, w.now
+	w.endDialing(p)
+	p.up, p.idleSince, p.upAt = true, w.now, w.now
+	if p.plan.Relists > 0 {
+		w.later(p.plan.Relists, itemRelisted, id, p.gen, uint32(p.plan.Retools))
+	}
 	if p.plan.Lives == 0 {
 		return
 	}
@@ -133,12 +155,21 @@ func (w *world) exited(id lifecycle.PeerID, gen lifecycle.Generation, current, s
 	switch {
 	case current:
 		w.touch(id)
+		w.endDialing(p)
+		in := lifecycle.Exited(id, gen)
+		in.Clean = p.plan.Clean && p.up && p.stage == lifecycle.NoStage
+		w.peaceful = in.Clean && p.inFlight == 0 && p.state == lifecycle.Connected
 		p.live = false
 		w.live--
+		w.mayQueue(p.config)
 		if p.plan.Twice {
 			w.later(again, itemExited, id, gen, noteAgain)
 		}
-		w.step(lifecycle.Exited(id, gen))
+		w.step(in)
+		if w.peaceful && p.gen == gen && p.state == lifecycle.Failed {
+			w.fail("CLEAN-EXIT", "%s served nobody and exited with status 0, and has failed", w.name(id))
+		}
+		w.peaceful = false
 	case stray:
 		w.complete(id, lifecycle.Exited(id, gen))
 	}

@@ -37,12 +37,13 @@ const (
 	OpCancel                  // it gives up its oldest open ticket of Name
 	OpDial                    // how the next incarnation of Target behaves
 	OpDrain                   // the daemon shuts down
+	OpConfigure               // its configuration changes to Set
 
-	ops = int(OpDrain) + 1
+	ops = int(OpConfigure) + 1
 )
 
 var opNames = [...]string{"-", "born", "die", "declare", "release", "dispatch", "ensure",
-	"reconnect", "cancel", "dial", "drain"}
+	"reconnect", "cancel", "dial", "drain", "configure"}
 
 // String returns the word used on tapes.
 func (o Op) String() string { return word(opNames[:], int(o)) }
@@ -54,8 +55,16 @@ type Entry struct {
 	Name   uint8  // from 1 to MaxNames
 	Tenant uint32 // from 1
 	Target Target
-	Call   CallPlan // OpDispatch
-	Dial   DialPlan // OpDial
+	Policy lifecycle.Policy // OpDeclare
+	Set    Change           // OpConfigure
+	Call   CallPlan         // OpDispatch
+	Dial   DialPlan         // OpDial
+}
+
+// Change is what a reconfiguration sets; the rest of the configuration stays.
+type Change struct {
+	IdleTimeout time.Duration
+	MaxLive     int
 }
 
 // End is how a call ends by itself.
@@ -105,11 +114,16 @@ func (o Outcome) String() string { return word(outcomeNames[:], int(o)) }
 type DialPlan struct {
 	Outcome   Outcome
 	After     time.Duration
+	Spawns    time.Duration // from the dial to the existence of its process
+	Starts    time.Duration // from the dial to its first message; 0: only the session is heard of
 	Tools     uint16
+	Relists   time.Duration   // from its connect to a change of its tools; 0 for none
+	Retools   uint16          // how many there are then
 	Obeys     lifecycle.Stage // the first rung of the ladder that ends it
 	StopTakes time.Duration   // from that rung to its exit
 	Lives     time.Duration   // from its connect to a death of its own; 0 for none
 	LosesOnly bool            // that death takes the session only; the process remains
+	Clean     bool            // that death says that all was well
 	Late      bool            // completions arrive even after they were abandoned
 	Twice     bool            // completions arrive twice
 }

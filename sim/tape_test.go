@@ -11,12 +11,19 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
+func drawBounds(t *rapid.T, c lifecycle.Config) lifecycle.Config {
+	small := func(name string) int { return rapid.IntRange(0, 3).Draw(t, name) }
+	c.MaxLive, c.MaxDialing, c.MaxSpawning, c.MaxQueued = small("max live"), small("max dialing"), small("max spawning"), small("max queued")
+	c.QueueTimeout = rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "queue timeout")
+	return c
+}
+
 func drawTape(t *rapid.T) *Tape {
 	span := rapid.Map(rapid.Int64Range(0, int64(time.Hour)), func(n int64) time.Duration { return time.Duration(n) })
 	flip := rapid.Bool()
 	tape := &Tape{
 		Name: "x", Seed: rapid.Uint64().Draw(t, "seed"), Tenants: rapid.IntRange(1, 50).Draw(t, "tenants"),
-		For: time.Hour, AuditEvery: rapid.IntRange(1, 1000).Draw(t, "audit"), Config: hardConfig(),
+		For: time.Hour, AuditEvery: rapid.IntRange(1, 1000).Draw(t, "audit"), Config: drawBounds(t, hardConfig()),
 		Violation: rapid.SampledFrom([]string{"", "EVICT-EARLY"}).Draw(t, "violation"), Hash: rapid.Uint64().Draw(t, "hash"),
 	}
 	at := time.Duration(0)
@@ -35,13 +42,22 @@ func drawTape(t *rapid.T) *Tape {
 				e.Target.Tenant, e.Target.Token = max(e.Tenant, 1), uint32(rapid.IntRange(0, 5).Draw(t, "token"))
 			}
 		}
+		if e.Op == OpDeclare && flip.Draw(t, "wishes") {
+			e.Policy = lifecycle.Policy{IdleTimeout: span.Draw(t, "idle"), MinUptime: span.Draw(t, "uptime"), StartTimeout: span.Draw(t, "start"),
+				ConnectTimeout: span.Draw(t, "connect"), CallTimeout: span.Draw(t, "call"), Pinned: flip.Draw(t, "pinned")}
+		}
+		if e.Op == OpConfigure {
+			e.Set = Change{rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "T"), rapid.IntRange(0, 3).Draw(t, "live")}
+		}
 		if e.Op == OpDispatch {
 			e.Call = CallPlan{span.Draw(t, "takes"), End(rapid.IntRange(1, ends-1).Draw(t, "end")), flip.Draw(t, "late"), flip.Draw(t, "twice")}
 		}
 		if e.Op == OpDial {
-			e.Dial = DialPlan{Outcome(rapid.IntRange(1, outcomes-1).Draw(t, "outcome")), span.Draw(t, "after"), rapid.Uint16().Draw(t, "tools"),
-				lifecycle.Stage(rapid.IntRange(1, 3).Draw(t, "obeys")), span.Draw(t, "stop"), span.Draw(t, "lives"),
-				flip.Draw(t, "loses"), flip.Draw(t, "late"), flip.Draw(t, "twice")}
+			e.Dial = DialPlan{Outcome: Outcome(rapid.IntRange(1, outcomes-1).Draw(t, "outcome")), After: span.Draw(t, "after"),
+				Tools: rapid.Uint16().Draw(t, "tools"), Obeys: lifecycle.Stage(rapid.IntRange(1, 3).Draw(t, "obeys")),
+				StopTakes: span.Draw(t, "stop"), Lives: span.Draw(t, "lives"), Spawns: span.Draw(t, "spawns"),
+				Starts: span.Draw(t, "starts"), Relists: span.Draw(t, "relists"), Retools: rapid.Uint16().Draw(t, "retools"),
+				LosesOnly: flip.Draw(t, "loses"), Clean: flip.Draw(t, "clean"), Late: flip.Draw(t, "late"), Twice: flip.Draw(t, "twice")}
 		}
 		tape.Entries = append(tape.Entries, e)
 	}
@@ -80,20 +96,26 @@ func TestAnyTapeRuns(t *testing.T) {
 	})
 }
 
-const goodTape = `mayfly tape 1
+const goodTape = `mayfly tape 2
 seed 3
 tenants 2
 for 1h0m0s
 audit-every 65536
 idle-timeout 20s
 failed-retry 0s
+start-timeout 0s
 connect-timeout 30s
 call-timeout 1m0s
 close-grace 2s
 terminate-grace 2s
 kill-grace 5s
 drain-grace 5s
+queue-timeout 0s
 max-waiters 4096
+max-live 0
+max-dialing 0
+max-spawning 0
+max-queued 0
 begin
 0s t1 born
 1s t1 declare m1 s1
@@ -116,39 +138,45 @@ func TestGoodTape(t *testing.T) {
 func TestBadTapes(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"empty", goodTape, "", "x.tape:1: the tape is cut short"},
-		{"no tape", "mayfly tape 1", "hello", "x.tape:1: not a tape"},
-		{"another version", "mayfly tape 1", "mayfly tape 2", `x.tape:1: "mayfly tape 2" is of another version`},
-		{"no end", "answered 1s\nend\n", "answered 1s\n", "x.tape:21: the tape is cut short"},
-		{"cut in a line", "answered 1s\nend\n", "answ", "x.tape:20: a dispatch needs"},
-		{"text behind the end", "end\n", "end\nmore\n", `x.tape:22: "more" follows`},
+		{"no tape", "mayfly tape 2", "hello", "x.tape:1: not a tape"},
+		{"another version", "mayfly tape 2", "mayfly tape 1", `x.tape:1: "mayfly tape 1" is of another version`},
+		{"no end", "answered 1s\nend\n", "answered 1s\n", "x.tape:27: the tape is cut short"},
+		{"cut in a line", "answered 1s\nend\n", "answ", "x.tape:26: a dispatch needs"},
+		{"text behind the end", "end\n", "end\nmore\n", `x.tape:28: "more" follows`},
 		{"unknown setting", "seed 3", "speed 3", `x.tape:2: setting "speed" is unknown`},
 		{"setting twice", "seed 3", "seed 3\nseed 3", "x.tape:3: setting seed is there twice"},
 		{"setting without a value", "seed 3", "seed", `x.tape:2: "seed" is not a setting`},
 		{"unreadable setting", "for 1h0m0s", "for long", `x.tape:4: value "long" of for`},
-		{"missing setting", "kill-grace 5s\n", "", "x.tape:14: the header lacks the setting kill-grace"},
-		{"absurd size", "tenants 2", "tenants 2000000", "x.tape:15: tenants is 2000000; use 1 to 1000000 (MaxTenants)"},
-		{"unknown input", "t2 born", "t2 explode", `x.tape:18: input "explode" is unknown`},
-		{"unknown tenant", "t2 born", "t3 born", "x.tape:18: tenant t3 does not exist"},
-		{"tenant zero", "t2 born", "t0 born", `x.tape:18: "t0" is not a reference`},
-		{"bad name", "declare m1 s1", "declare m5 s1", `x.tape:17: "m5" is out of range`},
-		{"foreign credential", "declare m1 s1", "declare m1 s1/t2.0", "x.tape:17: tenant t1 cannot claim s1/t2.0"},
-		{"credential of nobody", "dial s1 ", "dial s1/t9.0 ", "x.tape:19: target s1/t9.0 belongs to tenant t9"},
-		{"bad target", "declare m1 s1", "declare m1 x1", `x.tape:17: "x1" is not a reference`},
-		{"half a target", "declare m1 s1", "declare m1 s1/t1", `x.tape:17: "s1/t1" is not a target`},
-		{"backwards", "2s t1 dispatch", "1s t1 dispatch", "x.tape:20: time runs backwards"},
-		{"after the end", "2s t1 dispatch", "2h t1 dispatch", "x.tape:20: 2h0m0s is after the end"},
-		{"no time", "2s t1 dispatch", "soon t1 dispatch", "x.tape:20: \"soon t1"},
-		{"too many words", "t2 born", "t2 born again", `x.tape:18: "again" is a word too many`},
-		{"too few words", "declare m1 s1", "declare m1", "x.tape:17: the entry is cut short"},
-		{"no name", "declare m1 s1", "declare", "x.tape:17: declare needs a name"},
-		{"bad end of a call", "answered 1s", "vanished 1s", `x.tape:20: a call cannot end "vanished"`},
-		{"bad duration", "answered 1s", "answered -1s", `x.tape:20: "-1s" is not a duration`},
-		{"bad outcome", "connects 100ms", "explodes 100ms", `x.tape:19: a dial cannot go "explodes"`},
-		{"bad rung", "obeys=close", "obeys=nobody", `x.tape:19: "obeys=nobody" is not a rung`},
-		{"bad tools", "tools=1", "tools=70000", `x.tape:19: "tools=70000" is not a number of tools`},
-		{"bad stop", "stop=10ms", "halt=10ms", `x.tape:19: "halt=10ms" is not the time of a stop`},
-		{"bad flag", "stop=10ms", "stop=10ms thrice", `x.tape:19: "thrice" is a word too many`},
-		{"huge line", "t2 born", "t2 " + strings.Repeat("b", maxTapeLine), "x.tape:18: cannot be read"},
+		{"missing setting", "kill-grace 5s\n", "", "x.tape:20: the header lacks the setting kill-grace"},
+		{"absurd size", "tenants 2", "tenants 2000000", "x.tape:21: tenants is 2000000; use 1 to 1000000 (MaxTenants)"},
+		{"unknown input", "t2 born", "t2 explode", `x.tape:24: input "explode" is unknown`},
+		{"unknown tenant", "t2 born", "t3 born", "x.tape:24: tenant t3 does not exist"},
+		{"tenant zero", "t2 born", "t0 born", `x.tape:24: "t0" is not a reference`},
+		{"bad name", "declare m1 s1", "declare m5 s1", `x.tape:23: "m5" is out of range`},
+		{"foreign credential", "declare m1 s1", "declare m1 s1/t2.0", "x.tape:23: tenant t1 cannot claim s1/t2.0"},
+		{"credential of nobody", "dial s1 ", "dial s1/t9.0 ", "x.tape:25: target s1/t9.0 belongs to tenant t9"},
+		{"bad target", "declare m1 s1", "declare m1 x1", `x.tape:23: "x1" is not a reference`},
+		{"half a target", "declare m1 s1", "declare m1 s1/t1", `x.tape:23: "s1/t1" is not a target`},
+		{"backwards", "2s t1 dispatch", "1s t1 dispatch", "x.tape:26: time runs backwards"},
+		{"after the end", "2s t1 dispatch", "2h t1 dispatch", "x.tape:26: 2h0m0s is after the end"},
+		{"no time", "2s t1 dispatch", "soon t1 dispatch", "x.tape:26: \"soon t1"},
+		{"too many words", "t2 born", "t2 born again", `x.tape:24: "again" is a word too many`},
+		{"too few words", "declare m1 s1", "declare m1", "x.tape:23: the entry is cut short"},
+		{"no name", "declare m1 s1", "declare", "x.tape:23: declare needs a name"},
+		{"bad end of a call", "answered 1s", "vanished 1s", `x.tape:26: a call cannot end "vanished"`},
+		{"bad duration", "answered 1s", "answered -1s", `x.tape:26: "-1s" is not a duration`},
+		{"bad outcome", "connects 100ms", "explodes 100ms", `x.tape:25: a dial cannot go "explodes"`},
+		{"bad rung", "obeys=close", "obeys=nobody", `x.tape:25: "obeys=nobody" is not a rung`},
+		{"bad tools", "tools=1", "tools=70000", `x.tape:25: "tools=70000" is not a number of tools`},
+		{"bad stop", "stop=10ms", "halt=10ms", `x.tape:25: "halt=10ms" is not the time of a stop`},
+		{"bad flag", "stop=10ms", "stop=10ms thrice", `x.tape:25: "thrice" is a word too many`},
+		{"bad reconfiguration", "1s t2 born", "1s configure idle-timeout=1ms max-live=0", "x.tape:24: \"idle-timeout=1ms\" and \"max-live=0\" are not"},
+		{"half a reconfiguration", "1s t2 born", "1s configure idle-timeout=1s", "x.tape:24: the entry is cut short"},
+		{"other reconfiguration", "1s t2 born", "1s configure idle-timeout=1s max-lives=1", "x.tape:24: a reconfiguration needs"},
+		{"bad wish", "declare m1 s1", "declare m1 s1 idle=soon", `x.tape:23: "soon" is not a duration`},
+		{"unknown wish", "declare m1 s1", "declare m1 s1 pinning", `x.tape:23: "pinning" is a word too many`},
+		{"bad retools", "stop=10ms", "stop=10ms retools=x", `x.tape:25: "retools=x" is not a number of tools`},
+		{"huge line", "t2 born", "t2 " + strings.Repeat("b", maxTapeLine), "x.tape:24: cannot be read"},
 	} {
 		text := strings.Replace(goodTape, c.old, c.new, 1)
 		if text == goodTape {

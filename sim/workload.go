@@ -182,7 +182,8 @@ func (l *workload) trouble(at lifecycle.Instant, t uint32, a *agent) bool {
 	switch {
 	case hit(m.Rotate):
 		a.token++
-		l.add(at, t, OpDeclare, a.focus).Target = Target{l.fleet.any(l.what), t, a.token}
+		e := l.add(at, t, OpDeclare, a.focus)
+		e.Target, e.Policy = Target{l.fleet.any(l.what), t, a.token}, l.policy()
 		l.add(at, t, OpEnsure, a.focus)
 	case hit(m.Move):
 		l.declare(at, t, a, a.focus)
@@ -192,6 +193,8 @@ func (l *workload) trouble(at lifecycle.Instant, t uint32, a *agent) bool {
 		l.add(at, t, OpReconnect, a.focus)
 	case hit(m.Ensure):
 		l.add(at, t, OpEnsure, a.focus)
+	case hit(m.Configure):
+		l.reconfigure(at)
 	case hit(m.Die):
 		l.add(at, t, OpDie, 0)
 		a.left = 0
@@ -244,7 +247,49 @@ func (l *workload) declare(at lifecycle.Instant, t uint32, a *agent, name uint8)
 	if !l.what.chance(l.mix.Shared) {
 		target.Tenant, target.Token = t, a.token
 	}
-	l.add(at, t, OpDeclare, name).Target = target
+	e := l.add(at, t, OpDeclare, name)
+	e.Target, e.Policy = target, l.policy()
+}
+
+// policy draws what a claim asks for: mostly nothing, else times about those of the daemon.
+func (l *workload) policy() (p lifecycle.Policy) {
+	if !l.what.chance(l.mix.Policy) {
+		return p
+	}
+	c := &l.w.opt.Config
+	about := func(d time.Duration) time.Duration {
+		return max(d, time.Second) * time.Duration(1+l.what.below(4)) / 2
+	}
+	switch l.what.below(6) {
+	case 0:
+		p.IdleTimeout = about(c.IdleTimeout)
+	case 1:
+		p.MinUptime = about(c.IdleTimeout)
+	case 2:
+		p.ConnectTimeout = about(c.ConnectTimeout)
+	case 3:
+		p.CallTimeout, p.IdleTimeout = about(c.CallTimeout), about(c.IdleTimeout)
+	case 4:
+		p.StartTimeout, p.MinUptime = about(c.ConnectTimeout), about(c.IdleTimeout)
+	default:
+		p.Pinned = true
+	}
+	return p
+}
+
+// reconfigure draws another T and another bound, about those that the run began with.
+func (l *workload) reconfigure(at lifecycle.Instant) {
+	c := &l.w.opt.Config
+	e := l.add(at, 0, OpConfigure, 0)
+	switch e.Set = (Change{c.IdleTimeout, c.MaxLive}); l.what.below(3) {
+	case 0:
+		e.Set.IdleTimeout = 2 * c.IdleTimeout
+	case 1:
+		e.Set.IdleTimeout = max(c.IdleTimeout/2, MinPeriod)
+		if c.MaxLive > 0 {
+			e.Set.MaxLive = 1 + l.what.below(c.MaxLive)
+		}
+	}
 }
 
 func (l *workload) anyName(a *agent) uint8 { return uint8(1 + l.what.below(int(a.names))) }

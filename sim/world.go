@@ -45,6 +45,11 @@ type world struct {
 	touched  []lifecycle.PeerID // peers that the step has to do with
 	lost     []int32            // configs that lost a claim in the step
 	farewell farewell
+	queue    []turn  // configs whose attempts wait for room, with some that do no more
+	queued   int     // of them, those that do
+	asking   []int32 // configs that may begin to in this step
+	retold   int32   // owners told of a new list in this step
+	peaceful bool    // upon the exit of the step nothing fails
 
 	epoch     uint64 // of the step under way, or the next one
 	seq       uint64
@@ -53,7 +58,10 @@ type world struct {
 	err       error         // why the run was given up, which is nobody's fault
 	inSubject bool          // to know whose panic it is
 	maxStop   time.Duration // the longest stop of any incarnation so far
+	maxBudget time.Duration // the longest that any claim asked for, for an attempt and a call
 	live      int           // incarnations that have not exited
+	dialing   int           // of them, those being dialed
+	spawning  int           // of them, those whose process does not exist
 	idleTicks int           // wakes of the subject since it last did something
 	cutAt     uint64        // the last step that abandoned an attempt
 
@@ -76,6 +84,7 @@ type claim struct {
 	config int32 // 0 when not held
 	told   lifecycle.State
 	fresh  bool // joined in this step: its standing may be replayed
+	wish   lifecycle.Policy
 }
 
 // config is one target that somebody claims or that still runs.
@@ -85,6 +94,14 @@ type config struct {
 	told      [5]int32 // claims by the state that they were told
 	waiting   int32    // tickets
 	peer      lifecycle.PeerID
+	wishes    []lifecycle.Policy // of those of its claims that ask for something
+	terms     terms
+	termsAt   lifecycle.Instant // when they last changed
+	queued    bool              // its attempt waits for room, since queuedAt
+	queuedAt  lifecycle.Instant
+	turn      uint64 // the step in which it began to
+	noRoom    uint64 // the last step in which it was refused
+	noRoomAt  lifecycle.Instant
 	wanted    bool // somebody asked for an attempt that has not begun
 	reconnect bool // a reconnect was asked for and its attempt has not ended
 	failed    bool // the last attempt or session failed, at failedAt
@@ -103,9 +120,17 @@ type peer struct {
 	stage     lifecycle.Stage
 	state     lifecycle.State // as viewed after the last step that touched it
 	phase     lifecycle.Phase
-	mark      uint64 // the last step that touched it
-	timedOut  uint64 // the last step in which a call of it timed out
-	dialedAt  lifecycle.Instant
+	dialing   bool              // being dialed
+	spawned   bool              // its process exists
+	heard     bool              // it has said something
+	budgeted  bool              // it was dialed with a start budget
+	tools     uint16            // that it lists now
+	due       lifecycle.Instant // of its attempt
+	upAt      lifecycle.Instant
+	lapsed    lifecycle.Generation // that was due to age while calls were in flight
+	reclaimed uint64               // the step in which it was stopped to make room
+	mark      uint64               // the last step that touched it
+	timedOut  uint64               // the last step in which a call of it timed out
 	stagedAt  lifecycle.Instant
 	idleSince lifecycle.Instant
 	plan      DialPlan
@@ -132,6 +157,7 @@ type ticket struct {
 	peer   lifecycle.PeerID
 	gen    lifecycle.Generation
 	since  lifecycle.Instant // when it was admitted
+	due    lifecycle.Instant // when it times out
 	plan   CallPlan
 }
 
@@ -179,11 +205,13 @@ func (w *world) configOf(t Target) int32 {
 	}
 	w.configs[i] = config{target: t}
 	w.byTarget[t] = i
+	w.retune(i)
 	return i
 }
 
 // closeConfig forgets a target that nobody claims and that does not run.
 func (w *world) closeConfig(i int32) {
+	w.unqueue(i)
 	delete(w.byTarget, w.configs[i].target)
 	w.configs[i] = config{}
 	w.freeCfg = append(w.freeCfg, i)
@@ -194,17 +222,21 @@ func (w *world) hold(c *claim, config int32) {
 	*c = claim{config: config, told: lifecycle.Disconnected, fresh: true}
 	w.configs[config].claims++
 	w.configs[config].told[lifecycle.Disconnected]++
+	w.retune(config)
 }
 
 // drop strikes a claim off the books.
 func (w *world) drop(c *claim) {
 	x := &w.configs[c.config]
 	w.touch(x.peer)
+	w.wish(c, lifecycle.Policy{})
 	x.claims--
+	w.retune(c.config)
 	x.told[c.told]--
 	w.lost = append(w.lost, c.config)
 	if x.claims == 0 {
 		x.wanted, x.reconnect, x.failed = false, false, false
+		w.unqueue(c.config)
 	}
 	*c = claim{}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -57,6 +58,12 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.DurationVar(&c.FailedRetry, "failed-retry", c.FailedRetry, "how long a failed peer is left alone; 0 means idle-timeout")
 	fs.DurationVar(&c.ConnectTimeout, "connect-timeout", c.ConnectTimeout, "bound of one connect")
 	fs.DurationVar(&c.CallTimeout, "call-timeout", c.CallTimeout, "bound of one call")
+	fs.DurationVar(&c.StartTimeout, "start-timeout", c.StartTimeout, "bound of a connect until the first message; 0 means connect-timeout bounds all")
+	fs.IntVar(&c.MaxLive, "max-live", c.MaxLive, "processes and sessions at a time; 0 is unbounded")
+	fs.IntVar(&c.MaxDialing, "max-dialing", c.MaxDialing, "connects at a time; 0 is unbounded")
+	fs.IntVar(&c.MaxSpawning, "max-spawning", c.MaxSpawning, "processes being created at a time; 0 is unbounded")
+	fs.IntVar(&c.MaxQueued, "max-queued", c.MaxQueued, "connects that wait for room; 0 means 65536")
+	fs.DurationVar(&c.QueueTimeout, "queue-timeout", c.QueueTimeout, "bound of that wait; 0 means a minute")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.BoolVar(&f.matrix, "matrix", false, "print the whole matrix of standings and inputs")
 	fs.StringVar(&f.replay, "replay", "", "replay the tape in `FILE` (- for standard input) instead of drawing a run")
@@ -216,6 +223,9 @@ func (f *simFlags) print(w io.Writer, r *sim.Result) {
 	for _, s := range sim.Durations(o.Config) {
 		fmt.Fprintf(w, "  %-16s %v\n", s.Name, s.Value)
 	}
+	for _, s := range sim.Bounds(o.Config) {
+		fmt.Fprintf(w, "  %-16s %d\n", s.Name, s.Value)
+	}
 	fmt.Fprintf(w, "steps %d, events %d, audits of the whole state %d\n", r.Steps, r.Events, r.Audits)
 	for _, l := range r.Story() {
 		fmt.Fprintf(w, "  %10d %s\n", l.N, l.What)
@@ -284,6 +294,9 @@ func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string) {
 		Transitions: r.Coverage.StateChanges(), Coverage: r.Coverage.Reached()}
 	for _, s := range sim.Durations(o.Config) {
 		out.Config[s.Name] = s.Value.String()
+	}
+	for _, s := range sim.Bounds(o.Config) {
+		out.Config[s.Name] = strconv.Itoa(s.Value)
 	}
 	for _, l := range r.Story() {
 		out.Counts[l.What] = l.N
