@@ -28,6 +28,9 @@ import (
 //	launcher, shell           start "shell" and "ignore-eof,ignore-term" below, and wait
 //	lone-launcher             the same, but close the own pipes
 func runPeer(mode string) int {
+	if helper, ok := helpers[mode]; ok {
+		return helper()
+	}
 	words := strings.Split(mode, ",")
 	has := func(word string) bool { return slices.Contains(words, word) }
 	if has("ignore-term") {
@@ -236,7 +239,7 @@ func (p *peer) call(req request) {
 	case "fds":
 		p.text(req.ID, descriptors())
 	case "big":
-		p.text(req.ID, strings.Repeat("x", args.N))
+		p.raw(`{"jsonrpc":"2.0","id":` + string(req.ID) + `,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", args.N) + `"}]}}`)
 	case "contents":
 		p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, contents))
 	case "code":
@@ -306,11 +309,37 @@ func (p *peer) misbehave(req request, args arguments) {
 	case "close-stdout":
 		_ = os.Stdout.Close()
 		select {}
+	case "spawn-escapee":
+		p.text(req.ID, fmt.Sprint(spawnEscapee("ignore-eof,ignore-term,deaf")))
+	case "spawn-orphan":
+		p.text(req.ID, fmt.Sprint(spawnEscapee("forker")))
+	case "changed":
+		for range args.N {
+			p.raw(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		p.text(req.ID, "done")
 	case "close-stdin":
 		_ = os.Stdin.Close()
 		p.text(req.ID, "deaf")
 		select {}
 	}
+}
+
+// spawnEscapee starts a process in a session of its own, with none of our pipes, and returns
+// what it prints, its pid by default.
+func spawnEscapee(mode string) string {
+	exe, _ := os.Executable()
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), peerVar+"="+mode)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if mode == "forker" { // it leaves, and its child is an orphan
+		out, _ := cmd.Output()
+		return strings.TrimSpace(string(out))
+	}
+	if err := cmd.Start(); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(cmd.Process.Pid)
 }
 
 // spawnHolder leaves a grandchild that holds all pipes.

@@ -192,17 +192,19 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 }
 
-// reap takes the zombie of the leader. From here on no signal is sent.
+// reap takes the zombie of the leader. From here on no signal is sent. It is struck off the
+// list of leaders first: after the wait its pid may be that of another one. If somebody
+// buries it in between, nothing is lost, since its status was seen before.
 func (p *process) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	strike(p.pid)
 	for {
 		if _, err := syscall.Wait4(p.pid, nil, 0, nil); err != syscall.EINTR {
 			break
 		}
 	}
 	p.reaped = true
-	strike(p.pid)
 	if p.pidfd != nil {
 		_ = p.pidfd.Close()
 	}

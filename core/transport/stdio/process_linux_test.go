@@ -433,7 +433,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := wantError(t, err, callerr.Error{Kind: callerr.Transport, Phase: callerr.PhaseSpawn, Definite: true, Msg: "too many open files"})
-	if !strings.Contains(e.Hint, "ulimit -n") {
-		t.Errorf("hint %q", e.Hint)
+	if !strings.Contains(e.Hint, "ulimit -n") || !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("hint %q, cause %v", e.Hint, e.Err)
 	}
 }

@@ -44,7 +44,7 @@ func reap(ctx context.Context, dir string, opts ReapOptions) (Report, error) {
 	for wait := groupPollFloor; ; wait = min(2*wait, groupPollCeiling) {
 		select {
 		case <-ctx.Done():
-			return r.report, fmt.Errorf("peers of an earlier daemon still run (%s): %w", r.survivors(), context.Cause(ctx))
+			return r.report, fmt.Errorf("%d peers of an earlier daemon may still run%s: %w", len(r.remnants), r.survivors(), context.Cause(ctx))
 		case <-grace.C:
 			r.killing, wait = true, groupPollFloor
 		case <-poll.C:
@@ -71,16 +71,17 @@ func (r *reaper) read(dir string) error {
 	}
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name())
-		if strings.HasSuffix(f.Name(), draftSuffix) {
-			removeDraft(path)
-			continue
-		}
 		if !strings.HasSuffix(f.Name(), recordSuffix) {
 			continue
 		}
 		rec, err := readRecord(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // its daemon lives and was faster
+		case errors.Is(err, errUnwritten) && owner(path).alive():
+			r.report.Owned++
+		case errors.Is(err, errUnwritten):
+			r.report.Gone++
+			_ = os.Remove(path)
 		case err != nil:
 			r.report.Unreadable = append(r.report.Unreadable, f.Name())
 		case rec.System != here:
@@ -93,19 +94,6 @@ func (r *reaper) read(dir string) error {
 		}
 	}
 	return nil
-}
-
-// removeDraft removes a half-written record. Its name says whose it is; that of a daemon
-// that lives is about to be renamed.
-func removeDraft(path string) {
-	pid, rest, _ := strings.Cut(filepath.Base(path), "-")
-	start, _, _ := strings.Cut(rest, "-")
-	var owner ident
-	owner.PID, _ = strconv.Atoi(pid)
-	owner.Start, _ = strconv.ParseUint(start, 10, 64)
-	if !owner.alive() {
-		_ = os.Remove(path)
-	}
 }
 
 // alive reports whether a process runs. A zombie does not.
@@ -204,8 +192,11 @@ func (r *reaper) survivors() string {
 			pids = append(pids, strconv.Itoa(id.PID))
 		}
 	}
+	if len(pids) == 0 {
+		return ""
+	}
 	slices.Sort(pids)
-	return "processes " + strings.Join(pids, ", ")
+	return ", processes " + strings.Join(pids, " ")
 }
 
 // ancestors are this process and those above it: a daemon that was started from inside a

@@ -1,13 +1,13 @@
 package stdio
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // TagVar is the variable by which the processes of a recorded peer know each other. It is in
@@ -17,23 +17,22 @@ const TagVar = "MAYFLY_PEER"
 const (
 	recordVersion = 1
 	recordSuffix  = ".json"
-	draftSuffix   = ".tmp"
 	// maxRecord bounds a record file that is read.
 	maxRecord = 4 << 10
 )
 
 // record says of one peer what a later daemon must know to end it. It holds no
-// configuration: neither arguments nor environment.
+// configuration: neither arguments nor environment. On disk it is one line that is written
+// before the peer is started, and a second one that adds who it is.
 type record struct {
-	Version int    `json:"version"`
-	Tag     string `json:"tag"`
-	System  system `json:"system"`
-	Daemon  ident  `json:"daemon"`
-	// Leader is the direct child. It is absent in a record that was written before the
-	// child was started, and stays so when the daemon dies at that moment.
-	Leader *ident `json:"leader,omitempty"`
-	// Session is the session that the group belongs to.
-	Session int `json:"session,omitempty"`
+	Version int    `json:"version,omitempty"`
+	Tag     string `json:"tag,omitempty"`
+	System  system `json:"system,omitzero"`
+	Daemon  ident  `json:"daemon,omitzero"`
+	// Leader is the direct child, Session the session that its group belongs to. Both are
+	// absent when the daemon died before it could tell.
+	Leader  *ident `json:"leader,omitempty"`
+	Session int    `json:"session,omitempty"`
 }
 
 // system is where pids mean something.
@@ -66,7 +65,11 @@ func newEntry(dir string) (*entry, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return e, e.write()
+	if err := e.write(e.rec, os.O_CREATE|os.O_EXCL); err != nil {
+		e.remove()
+		return nil, err
+	}
+	return e, nil
 }
 
 // started adds who the peer is.
@@ -74,22 +77,23 @@ func (e *entry) started(leader ident, session int) error {
 	if e == nil {
 		return nil
 	}
-	e.rec.Leader, e.rec.Session = &leader, session
-	return e.write()
+	return e.write(record{Leader: &leader, Session: session}, 0)
 }
 
-// write replaces the file as a whole: whoever reads sees the old record or the new one.
-func (e *entry) write() error {
-	data, err := json.Marshal(e.rec)
+// write appends a line. A daemon that is killed at this moment leaves the line or a part of
+// it, which is not read: the line before it still names the peer by its tag. To replace the
+// file by a complete one instead costs file systems a flush.
+func (e *entry) write(rec record, flags int) error {
+	data, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
-	draft := strings.TrimSuffix(e.path, recordSuffix) + draftSuffix
-	if err := os.WriteFile(draft, append(data, '\n'), 0o600); err != nil {
-		_ = os.Remove(draft)
+	f, err := os.OpenFile(e.path, os.O_WRONLY|os.O_APPEND|flags, 0o600)
+	if err != nil {
 		return err
 	}
-	return os.Rename(draft, e.path)
+	_, err = f.Write(append(data, '\n'))
+	return errors.Join(err, f.Close())
 }
 
 // remove forgets the peer, of which nothing is left. A file that cannot be removed is
@@ -108,6 +112,10 @@ func (e *entry) tag() string {
 	return e.rec.Tag
 }
 
+// errUnwritten is a record whose daemon died before it wrote a line, and so before it started
+// the peer.
+var errUnwritten = errors.New("an empty record")
+
 // readRecord reads one record.
 func readRecord(path string) (record, error) {
 	var rec record
@@ -122,16 +130,38 @@ func readRecord(path string) (record, error) {
 	if err != nil {
 		return rec, err
 	}
-	if err := json.Unmarshal(data, &rec); err != nil {
-		return rec, err
+	lines := 0
+	for line := range bytes.Lines(data) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // its writer was killed
+		}
+		if err := json.Unmarshal(line, &rec); err != nil {
+			return rec, err
+		}
+		lines++
 	}
+	if lines == 0 {
+		return rec, errUnwritten
+	}
+	return rec, rec.check()
+}
+
+// check refuses what no daemon of this version writes.
+func (rec record) check() error {
 	if rec.Version != recordVersion || rec.Tag == "" || rec.Daemon.PID <= 0 || rec.System.Boot == "" {
-		return rec, errors.New("not a record of this version")
+		return errors.New("not a record of this version")
 	}
 	if rec.Leader != nil && rec.Leader.PID <= 1 {
-		return rec, fmt.Errorf("%d is no pid of a peer", rec.Leader.PID)
+		return fmt.Errorf("%d is no pid of a peer", rec.Leader.PID)
 	}
-	return rec, nil
+	return nil
+}
+
+// owner reads from the name of a record whose it is.
+func owner(path string) ident {
+	var id ident
+	_, _ = fmt.Sscanf(filepath.Base(path), "%d-%d-", &id.PID, &id.Start)
+	return id
 }
 
 // recordFailure is a peer that is not started since nobody could end it after us.
