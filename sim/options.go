@@ -186,11 +186,12 @@ type Mix struct {
 	Snipe     int // waits that end exactly at the machine's next deadline, or beside it
 }
 
-// DefaultMix returns a day in a daemon's life with its troubles made frequent.
+// DefaultMix returns a day in a daemon's life with its troubles made frequent. Its configuration
+// stays what it is.
 func DefaultMix() Mix {
 	return Mix{Shared: 550, Listing: 80, Parallel: 120, Cancel: 15, Rotate: 25, Move: 20,
 		Release: 15, Reconnect: 20, Ensure: 20, Die: 20, DieInTurn: 2, Ghost: 200, Abrupt: 500,
-		Policy: 60, Configure: 1, Snipe: 10}
+		Policy: 60, Snipe: 10}
 }
 
 // Faults says how servers misbehave. The classes are weights, the others each in a thousand.

@@ -34,12 +34,14 @@ var errReported = errors.New("usage")
 
 // simFlags are the flags of sim.
 type simFlags struct {
-	options  sim.Options
-	json     bool
-	matrix   bool
-	replay   string
-	record   string
-	failures string
+	options sim.Options
+	json    bool
+
+	reconfigure bool
+	matrix      bool
+	replay      string
+	record      string
+	failures    string
 }
 
 func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
@@ -64,6 +66,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.IntVar(&c.MaxSpawning, "max-spawning", c.MaxSpawning, "processes being created at a time; 0 is unbounded")
 	fs.IntVar(&c.MaxQueued, "max-queued", c.MaxQueued, "connects that wait for room; 0 means 65536")
 	fs.DurationVar(&c.QueueTimeout, "queue-timeout", c.QueueTimeout, "bound of that wait; 0 means a minute")
+	fs.BoolVar(&f.reconfigure, "reconfigure", false, "change idle-timeout and max-live under way")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.BoolVar(&f.matrix, "matrix", false, "print the whole matrix of standings and inputs")
 	fs.StringVar(&f.replay, "replay", "", "replay the tape in `FILE` (- for standard input) instead of drawing a run")
@@ -82,6 +85,11 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 		return f, onlyWithReplay(fs)
 	}
 	o.Record = f.record != ""
+	if f.reconfigure {
+		mix := sim.DefaultMix()
+		mix.Configure = 5 // of a thousand turns
+		o.Mix = &mix
+	}
 	return f, o.WithDefaults().Validate()
 }
 
