@@ -13,9 +13,9 @@ import (
 	"github.com/mayfly-mcp/mayfly/sim"
 )
 
-// hasty is a machine that evicts a second too early, which no flag of the command can do.
+// hasty is a machine that evicts ten seconds too early, which no flag of the command can do.
 func hasty(cfg lifecycle.Config) sim.Subject {
-	cfg.IdleTimeout -= time.Second
+	cfg.IdleTimeout -= 10 * time.Second
 	return lifecycle.New(cfg)
 }
 
