@@ -83,7 +83,7 @@ func fill(k disk, path string, records []*record) error {
 	if err := fillIn(tx, records); err != nil {
 		return errors.Join(err, tx.Rollback(), db.Close())
 	}
-	return errors.Join(k.commit(tx), db.Close())
+	return errors.Join(k.end(tx), db.Close())
 }
 
 func fillIn(tx *bolt.Tx, records []*record) error {

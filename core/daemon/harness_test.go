@@ -27,6 +27,7 @@ const testBound = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	observer.RunIfPeer()
+	runIfDaemon()
 	code := m.Run()
 	if leaked := settledLeak(); leaked != "" && code == 0 {
 		fmt.Fprintf(os.Stderr, "left behind by the tests:\n%s\n", leaked)

@@ -215,7 +215,17 @@ func (s *store) write(c change) error {
 	if err := c.apply(tx, s.digest.with(c.old, c.now)); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
-	return s.disk.commit(tx)
+	return s.disk.end(tx)
+}
+
+// end commits. bbolt does not roll back after every commit that failed, and whoever comes
+// next would wait for ever; a transaction that has ended does not mind.
+func (k disk) end(tx *bolt.Tx) error {
+	err := k.commit(tx)
+	if err != nil {
+		_ = tx.Rollback()
+	}
+	return err
 }
 
 func (c change) apply(tx *bolt.Tx, sum digest) error {

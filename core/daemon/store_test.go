@@ -155,7 +155,9 @@ func TestAReadOnlyDisk(t *testing.T) {
 	r.agent("a", `{}`)
 	r.stop()
 	k := realDisk()
-	k.open = func(path string, _ int, mode os.FileMode) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY, mode) }
+	k.open = func(path string, _ int, mode os.FileMode) (*os.File, error) {
+		return os.OpenFile(path, os.O_RDONLY, mode)
+	}
 	r = start(t, setup{home: home, disk: &k})
 	before := r.stored()
 	for range 3 {
