@@ -209,6 +209,12 @@ func TestSubreaper(t *testing.T) {
 	s.Stop(transport.StageKill)
 	await(t, "Done", s.Done())
 	eventually(t, "the end of all zombies", func() bool { return Zombies() == 0 && len(children()) == 0 })
+	leaders.Lock()
+	listed := len(leaders.pids)
+	leaders.Unlock()
+	if listed != 0 {
+		t.Errorf("%d leaders are still listed", listed)
+	}
 	if alive(orphan) || alive(server) {
 		t.Errorf("orphan alive %v, server alive %v", alive(orphan), alive(server))
 	}

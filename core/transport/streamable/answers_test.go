@@ -60,6 +60,7 @@ var answers = []struct {
 	{name: "too large", answer: text("application/json", `{"jsonrpc":"2.0","id":ID,"result":{"x":"`+strings.Repeat("x", 70_000)+`"}}`), kind: callerr.Transport, msg: "the answer has more than 65536 bytes"},
 	{name: "too large event", answer: text("text/event-stream", "data: "+strings.Repeat("x", 70_000)+"\n\n"), kind: callerr.Transport, msg: "the answer has an event of more than 65536 bytes"},
 	{name: "many small events", answer: text("text/event-stream", strings.Repeat(progress, 2000)+"data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}\n\n")},
+	{name: "many events of another name", answer: text("text/event-stream", strings.Repeat("event: debug\n"+progress, 2000)+"data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}\n\n")},
 	{name: "many small events without a reply", answer: text("text/event-stream", strings.Repeat(progress, 2000)), kind: callerr.Transport, msg: "the answer ended without a reply"},
 	{name: "reply cut off", answer: text("text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}\n"), kind: callerr.Transport, msg: "the answer ended without a reply"},
 	{name: "event of another name", answer: text("text/event-stream", "event: debug\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{}}\n\n"), kind: callerr.Transport, msg: "the answer ended without a reply"},
@@ -101,6 +102,23 @@ func TestAnswersOfACall(t *testing.T) {
 				t.Errorf("the next request: %v", err)
 			}
 		})
+	}
+}
+
+// TestCredentialsStayAtHome: even a request that somebody sent elsewhere would not carry them.
+func TestCredentialsStayAtHome(t *testing.T) {
+	s := dial(t, Options{}, transport.Config{URL: "http://home.invalid/mcp", Auth: "Bearer tok-12345"})
+	for url, want := range map[string]string{
+		"http://home.invalid:80/other": "Bearer tok-12345", "https://home.invalid/mcp": "", "http://home.invalid:81/mcp": "", "http://away.invalid/mcp": "",
+	} {
+		req, err := http.NewRequest(http.MethodPost, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.current.decorate(req)
+		if got := req.Header.Get("Authorization"); got != want {
+			t.Errorf("%s gets %q, want %q", url, got, want)
+		}
 	}
 }
 
