@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/oklog/ulid/v2"
 	bolt "go.etcd.io/bbolt"
-
 )
 
 // filled makes a home whose store has n agents, after as many edits.
@@ -369,4 +368,3 @@ func BenchmarkOpenStore(b *testing.B) {
 		}
 	}
 }
-
