@@ -2,6 +2,11 @@ package daemon
 
 import (
 	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,6 +77,104 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 			t.Errorf("a secret is shown: …%s…", text[max(0, i-200):i])
 		}
 	}
+}
+
+// TestAWholeLifeShowsNoSecret runs real servers, which print their environment on stderr and
+// die, against every output that there is: answers, events, log, metrics, settings, and the
+// files of the home but the two that hold secrets (SPEC ID-5, SE-3).
+func TestAWholeLifeShowsNoSecret(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		http.Error(w, "no entry for "+q.Header.Get("Authorization"), http.StatusUnauthorized)
+	}))
+	defer refuses.Close()
+	r := start(t, setup{cfg: func(c *Config) { c.Dialer = nil },
+		settings: "[env]\nOVERLAY = \"overlay-canary\"\n[metrics]\naddr = \"127.0.0.1:0\"\n"})
+	sub, err := r.c.SubscribeMcpEvents(r.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	var seen []string
+	note := func(v any, err error) { seen = append(seen, fmt.Sprint(v, err)) }
+	id := r.agent("a", "{}")
+	shell := func(name, script string) string {
+		return fmt.Sprintf(`{"name":%q,"command":"/bin/sh","args":["-c",%s],"inherit_env":["OVERLAY","NONE"],"env":{"TOKEN":"env-canary"}}`, name, encodeString(script))
+	}
+	for _, config := range []string{
+		shell("dies", `echo "no $TOKEN and no $OVERLAY" >&2; exit 7`),
+		shell("serves", `echo "has $TOKEN and $OVERLAY" >&2; exec "`+self+`" peer`),
+		`{"name":"missing","command":"mayfly-no-such-command","env":{"TOKEN":"env-canary"}}`,
+		`{"name":"http","url":"` + refuses.URL + `","auth":"Bearer auth-canary"}`,
+		`{"name":"closed","url":"http://127.0.0.1:1/?key=x","auth":"auth-canary"}`,
+		`{"name":"serves","share":"env-canary-no"`,
+	} {
+		row, err := r.c.UpsertMcp(r.ctx, id, config)
+		note(row, err)
+	}
+	note(r.ephemeral(id, llm.Plan(llm.Round{llm.Call("", nil), llm.Call("fail", nil)}, llm.Round{llm.Call("crash", nil)})), nil)
+	r.reconfigure("[env]\nOVERLAY = \"overlay-canary-2\"\n[env_overlay]\nbackfill = true\n")
+	done, err := r.d.Reload()
+	note(done, err)
+	r.reconfigure("[env]\nOVERLAY = overlay-canary\n")
+	done, err = r.d.Reload()
+	note(done, err)
+	r.reconfigure("[env]\nOVERLAY = \"overlay-canary\"\n")
+	effective, err := Effective(r.d.cfg)
+	note(effective, err)
+	rows, err := r.c.ListMcps(r.ctx, "")
+	note(rows, err)
+	agents, err := r.c.ListAgents(r.ctx)
+	note(agents, err)
+	_, exposed := r.get("/metrics")
+	note(exposed, nil)
+	if err := r.c.DeleteAgent(r.ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	r.stop()
+	for {
+		e, err := sub.Recv()
+		if err != nil {
+			break
+		}
+		note(e, nil)
+	}
+	seen = append(seen, r.log.String())
+	seen = append(seen, homeTexts(t, r.d.home)...)
+	for _, text := range seen {
+		if i := strings.Index(text, "canary"); i >= 0 {
+			t.Errorf("a secret is shown: …%s…", text[max(0, i-200):i])
+		}
+	}
+	if !strings.Contains(strings.Join(seen, ""), "no [masked] and no [masked]") {
+		t.Errorf("the dying server's last words are nowhere; the test proves little: %s", seen[0])
+	}
+}
+
+// homeTexts reads the files of a home, but for those whose purpose is to hold secrets: they
+// must be for the owner alone.
+func homeTexts(t *testing.T, h home) (texts []string) {
+	t.Helper()
+	err := filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+		if path != h.store && path != h.backup() && path != h.settings {
+			texts = append(texts, read(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
 }
 
 func TestTheWholeConfigIsForItsEditor(t *testing.T) {

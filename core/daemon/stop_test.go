@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 	"github.com/mayfly-mcp/mayfly/fakes"
@@ -87,6 +88,68 @@ func TestAStopIsBounded(t *testing.T) {
 	r.stop()
 	if c := srv.Counts(); c.Live != 0 || c.Stops[3] != 1 {
 		t.Errorf("after the stop: %+v", c)
+	}
+}
+
+// TestAnEscalationKillsAtOnce: neither the drain nor the ladder is waited for, and a peer
+// that comes up only then is killed as well.
+func TestAnEscalationKillsAtOnce(t *testing.T) {
+	r := start(t, setup{settings: "[mcp]\ndrain_grace = \"1h\"\nclose_grace = \"1h\"\nterminate_grace = \"1h\"\n"})
+	deaf := fakes.Behaviour{OnClose: fakes.Rung{Ignore: true}, OnTerminate: fakes.Rung{Ignore: true}}
+	srv, slow := r.dialer.Server("S"), r.dialer.Server("slow")
+	srv.Set(deaf)
+	slow.Set(deaf)
+	id := r.agent("a", `{"mcps":[{"name":"m","command":"S"},{"name":"slow","command":"slow"}]}`)
+	srv.Hold(fakes.Call)
+	if _, err := r.c.ReconnectMcp(r.ctx, id, "m"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.c.Stream(r.ctx, &pb.StreamMsg{Agent: id, SessionHandle: "h", Content: llm.Plan(llm.Round{llm.Call("echo", nil)})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := srv.WaitReached(r.ctx, fakes.Call); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- r.d.Close(context.Background()) }()
+	<-r.d.drain.Done()
+	r.d.Escalate()
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if c := srv.Counts(); c.Live != 0 {
+		t.Errorf("after the stop: %+v", c)
+	}
+	late, err := r.d.running.dialer(r.dialer).Dial(r.ctx, transport.Config{Command: "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-late.Done()
+	r.stop()
+}
+
+// TestTheStopBudgetIsDerived: the drain is what the ladder leaves (SPEC SH-3).
+func TestTheStopBudgetIsDerived(t *testing.T) {
+	for text, want := range map[string][2]time.Duration{ // drain and budget
+		"":                      {5 * time.Second, 19 * time.Second},
+		"stop_budget = \"20s\"": {10 * time.Second, 20 * time.Second},
+		"stop_budget = \"20s\"\ndrain_grace = \"3s\"":  {3 * time.Second, 20 * time.Second},
+		"stop_budget = \"20s\"\ndrain_grace = \"30s\"": {10 * time.Second, 20 * time.Second},
+		"stop_budget = \"10s\"":                        {0, 10 * time.Second},
+		"stop_budget = \"3s\"\nkill_grace = \"1s\"\nclose_grace = \"500ms\"\nterminate_grace = \"500ms\"": {700 * time.Millisecond, 3 * time.Second},
+	} {
+		home := newHome(t)
+		put(t, layout(home).settings, "[mcp]\n"+text+"\n")
+		s, err := loadSettings(layout(home).settings)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := [2]time.Duration{s.drain(), s.budget()}; got != want {
+			t.Errorf("%s: drain and budget %v, want %v", text, got, want)
+		}
 	}
 }
 
