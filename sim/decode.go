@@ -206,11 +206,11 @@ func parseEntry(s string) (e Entry, err error) {
 		return e, fmt.Errorf("the entry is cut short")
 	}
 	if w[1] == "configure" {
-		e.Op = OpConfigure
+		e.Op, e.Set = OpConfigure, &Change{}
 		return e, e.Set.parse(w[2:])
 	}
 	if w[1] == "dial" {
-		e.Op = OpDial
+		e.Op, e.Dial = OpDial, &DialPlan{}
 		if e.Target, err = parseTarget(w[2]); err == nil {
 			err = e.Dial.parse(w[3:])
 		}
@@ -248,10 +248,8 @@ func (e *Entry) parse(w []string) (err error) {
 		if e.Target, err = parseTarget(w[1]); err != nil {
 			return err
 		}
-		if w, err = parseSpans(w[2:], wishes(&e.Policy)); err != nil {
-			return err
-		}
-		return parseFlags(w, "pinned", &e.Policy.Pinned)
+		e.Policy, err = parsePolicy(w[2:])
+		return err
 	case OpDispatch:
 		return e.Call.parse(w[1:])
 	default:
@@ -312,6 +310,19 @@ func (p *DialPlan) parse(w []string) (err error) {
 		p.Retools, w = uint16(n), w[1:]
 	}
 	return parseFlags(w, "loses", &p.LosesOnly, "clean", &p.Clean, "late", &p.Late, "twice", &p.Twice)
+}
+
+// parsePolicy is the inverse of policyWords.
+func parsePolicy(w []string) (*lifecycle.Policy, error) {
+	if len(w) == 0 {
+		return nil, nil
+	}
+	p := &lifecycle.Policy{}
+	w, err := parseSpans(w, wishes(p))
+	if err != nil {
+		return nil, err
+	}
+	return p, parseFlags(w, "pinned", &p.Pinned)
 }
 
 // parse reads both settings of a reconfiguration.

@@ -86,8 +86,11 @@ func wishes(p *lifecycle.Policy) []setting {
 		{"connect", &p.ConnectTimeout}, {"call", &p.CallTimeout}}
 }
 
-func policyWords(p lifecycle.Policy) []string {
-	return flags(spans(nil, wishes(&p)), "pinned", p.Pinned)
+func policyWords(p *lifecycle.Policy) []string {
+	if p == nil {
+		return nil
+	}
+	return flags(spans(nil, wishes(p)), "pinned", p.Pinned)
 }
 
 // spans appends those spans that are set.

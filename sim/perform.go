@@ -110,16 +110,18 @@ func (w *world) declare(e *Entry) {
 	if c.config != to {
 		w.move(e, c, to)
 	}
-	w.wish(c, e.Policy)
+	if e.Policy != nil {
+		w.wish(c, *e.Policy)
+	} else {
+		w.wish(c, lifecycle.Policy{})
+	}
 	w.step(w.declaration(0, e))
 	c.fresh = false
 }
 
 func (w *world) declaration(t lifecycle.Ticket, e *Entry) lifecycle.Input {
 	in := lifecycle.Declare(t, w.tenants[e.Tenant].owner, lifecycle.NameID(e.Name), e.Target.fingerprint())
-	if e.Policy != (lifecycle.Policy{}) {
-		in.Policy = &e.Policy
-	}
+	in.Policy = e.Policy
 	return in
 }
 

@@ -15,7 +15,7 @@ func newPlayer(t *Tape) *player {
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		if e.Op == OpDial {
-			p.plans[e.Target] = append(p.plans[e.Target], e.Dial)
+			p.plans[e.Target] = append(p.plans[e.Target], *e.Dial)
 			continue
 		}
 		p.actions = append(p.actions, *e)

@@ -32,7 +32,7 @@ const again = 7 * time.Millisecond
 func (w *world) spawn(id lifecycle.PeerID, gen lifecycle.Generation, config int32) {
 	plan := w.source.dial(w.configs[config].target)
 	if w.tape != nil {
-		w.record(&Entry{At: w.now, Op: OpDial, Target: w.configs[config].target, Dial: plan})
+		w.record(&Entry{At: w.now, Op: OpDial, Target: w.configs[config].target, Dial: &plan})
 	}
 	w.live++
 	w.maxStop = max(w.maxStop, plan.StopTakes)

@@ -55,10 +55,10 @@ type Entry struct {
 	Name   uint8  // from 1 to MaxNames
 	Tenant uint32 // from 1
 	Target Target
-	Policy lifecycle.Policy // OpDeclare
-	Set    Change           // OpConfigure
-	Call   CallPlan         // OpDispatch
-	Dial   DialPlan         // OpDial
+	Call   CallPlan          // OpDispatch
+	Policy *lifecycle.Policy // OpDeclare, nil if it asks for nothing
+	Set    *Change           // OpConfigure
+	Dial   *DialPlan         // OpDial
 }
 
 // Change is what a reconfiguration sets; the rest of the configuration stays.

@@ -43,17 +43,17 @@ func drawTape(t *rapid.T) *Tape {
 			}
 		}
 		if e.Op == OpDeclare && flip.Draw(t, "wishes") {
-			e.Policy = lifecycle.Policy{IdleTimeout: span.Draw(t, "idle"), MinUptime: span.Draw(t, "uptime"), StartTimeout: span.Draw(t, "start"),
+			e.Policy = &lifecycle.Policy{IdleTimeout: 1 + span.Draw(t, "idle"), MinUptime: span.Draw(t, "uptime"), StartTimeout: span.Draw(t, "start"),
 				ConnectTimeout: span.Draw(t, "connect"), CallTimeout: span.Draw(t, "call"), Pinned: flip.Draw(t, "pinned")}
 		}
 		if e.Op == OpConfigure {
-			e.Set = Change{rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "T"), rapid.IntRange(0, 3).Draw(t, "live")}
+			e.Set = &Change{rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "T"), rapid.IntRange(0, 3).Draw(t, "live")}
 		}
 		if e.Op == OpDispatch {
 			e.Call = CallPlan{span.Draw(t, "takes"), End(rapid.IntRange(1, ends-1).Draw(t, "end")), flip.Draw(t, "late"), flip.Draw(t, "twice")}
 		}
 		if e.Op == OpDial {
-			e.Dial = DialPlan{Outcome: Outcome(rapid.IntRange(1, outcomes-1).Draw(t, "outcome")), After: span.Draw(t, "after"),
+			e.Dial = &DialPlan{Outcome: Outcome(rapid.IntRange(1, outcomes-1).Draw(t, "outcome")), After: span.Draw(t, "after"),
 				Tools: rapid.Uint16().Draw(t, "tools"), Obeys: lifecycle.Stage(rapid.IntRange(1, 3).Draw(t, "obeys")),
 				StopTakes: span.Draw(t, "stop"), Lives: span.Draw(t, "lives"), Spawns: span.Draw(t, "spawns"),
 				Starts: span.Draw(t, "starts"), Relists: span.Draw(t, "relists"), Retools: rapid.Uint16().Draw(t, "retools"),

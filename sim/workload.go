@@ -252,10 +252,11 @@ func (l *workload) declare(at lifecycle.Instant, t uint32, a *agent, name uint8)
 }
 
 // policy draws what a claim asks for: mostly nothing, else times about those of the daemon.
-func (l *workload) policy() (p lifecycle.Policy) {
+func (l *workload) policy() *lifecycle.Policy {
 	if !l.what.chance(l.mix.Policy) {
-		return p
+		return nil
 	}
+	p := &lifecycle.Policy{}
 	c := &l.w.opt.Config
 	about := func(d time.Duration) time.Duration {
 		return max(d, time.Second) * time.Duration(1+l.what.below(4)) / 2
@@ -281,7 +282,7 @@ func (l *workload) policy() (p lifecycle.Policy) {
 func (l *workload) reconfigure(at lifecycle.Instant) {
 	c := &l.w.opt.Config
 	e := l.add(at, 0, OpConfigure, 0)
-	switch e.Set = (Change{c.IdleTimeout, c.MaxLive}); l.what.below(3) {
+	switch e.Set = (&Change{c.IdleTimeout, c.MaxLive}); l.what.below(3) {
 	case 0:
 		e.Set.IdleTimeout = 2 * c.IdleTimeout
 	case 1:

@@ -24,6 +24,9 @@
 //   - Answer every Dial effect with at most one [Connected] or [ConnectFailed], any number
 //     of [Broken], and exactly one [Exited] once nothing of that incarnation is left, dialed
 //     or not. A new incarnation is never dialed before that.
+//   - Report [Spawned] when its process exists, [Started] upon its first message and [Relisted] when
+//     its tools were read again. The first two may be left out where no bound or budget needs them:
+//     a place among those being spawned is free, at the latest, when the attempt ends.
 //   - Perform effects in the order in which they came. Completions may come in any order,
 //     late or twice: those of an older generation, or of a ticket that has ended, change
 //     nothing and are counted (SPEC ST-2).
@@ -39,6 +42,14 @@
 //   - Same inputs, same outputs, on every machine.
 //   - A step allocates nothing once its slabs have grown to the load.
 //   - A reaper tick costs O(expired), whatever the number of peers (SPEC RE-9).
+//
+// # Room
+//
+// With bounds set, an attempt that finds no room queues. Whoever is first is served first; a budget
+// begins with the dial. To make room the machine stops what was unused for longest and is
+// neither pinned nor younger than its least uptime, no more than are needed, and before it
+// refuses anybody. It wakes by itself when a protection ends that is in the way. A step that
+// makes an attempt succeed may take its peer back at once, if nobody used it and others wait.
 //
 // # Order within one instant
 //

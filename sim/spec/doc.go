@@ -23,7 +23,8 @@
 // Where SPEC.md leaves a window, the subject chooses within it: an eviction comes between T
 // and T + tick after the last use, not at an instant. Apply is told of such a choice with the
 // inputs [Evict] and [Age], and refuses one outside its window; Follow recognises it in what
-// was seen. Where SPEC.md is exact, so is the model. Order is compared where it has meaning:
+// was seen. Of several peers that became unused in one step any may be the first to make room
+// ([Reclaim]). Where SPEC.md is exact, so is the model. Order is compared where it has meaning:
 // events for each claim, effects for each peer.
 //
 // # Not promised
