@@ -19,7 +19,7 @@ import (
 func (h home) found(k disk) error {
 	_, err := os.Stat(h.store)
 	if err == nil {
-		return h.retire(k)
+		return h.again(k)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot look at the store: %w", err)
@@ -39,6 +39,43 @@ func (h home) found(k disk) error {
 		return fmt.Errorf("cannot make the store %s: %w; is the disk full or read-only?", h.store, err)
 	}
 	return h.retire(k)
+}
+
+// again looks for a store.json beside a store. It is what a takeover that was cut off left,
+// or somebody put it there, which only they can sort out.
+func (h home) again(k disk) error {
+	data, err := os.ReadFile(h.legacy)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the store: %w", err)
+	}
+	theirs, err := parseStore(data)
+	if err != nil {
+		return fmt.Errorf("%s is beside the store %s and cannot be read: %w; move one of them away", h.legacy, h.store, err)
+	}
+	ours, _, err := readStore(h.store)
+	if err != nil {
+		return nil // which is reported by whoever opens it
+	}
+	if !sameRecords(ours, theirs) {
+		return fmt.Errorf("both %s and %s are there and hold other agents; move one of them away", h.store, h.legacy)
+	}
+	return h.retire(k)
+}
+
+func sameRecords(a, b []*record) bool {
+	index := map[string]string{}
+	for _, r := range a {
+		index[r.id] = r.name + string(r.config)
+	}
+	for _, r := range b {
+		if index[r.id] != r.name+string(r.config) {
+			return false
+		}
+	}
+	return len(a) == len(b)
 }
 
 // retire puts a store.json that was taken over out of the way. The store is there by then:

@@ -100,7 +100,7 @@ func (c *child) terminate() {
 // edits. Whatever was acknowledged is found by the next one, and what was not is there as a
 // whole or not at all (SPEC CF-5).
 func TestAcknowledgedEditsSurviveAKill(t *testing.T) {
-	const edits, kills = 1000, 16
+	const edits, kills = 1000, 12
 	home := newHome(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*testBound)
 	defer cancel()

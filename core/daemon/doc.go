@@ -19,11 +19,16 @@
 //
 // # The home
 //
-//	config.toml         settings, read once at the start; may be missing
-//	store.json          the agents, mode 0600 since it holds credentials
-//	run/crabtalk.sock   unix socket, mode 0600 in a directory of mode 0700
-//	run/crabtalk.port   TCP port in decimal, absent when TCP is off
-//	run/daemon.lock     held by the daemon that runs; the file stays
+//	config.toml             settings, read at the start and by [Daemon.Reload]; may be missing
+//	store.db                the agents, mode 0600 since it holds credentials
+//	store.db.bak            a copy of it, made at every start and every clean end
+//	store.db.replaced-*     stores that [Restore] put aside
+//	store.json.imported     what an earlier version kept, after it was taken over, once
+//	host.key                the key of the fingerprints, so that ids stay over restarts; 0600
+//	run/crabtalk.sock       unix socket, mode 0600 in a directory of mode 0700
+//	run/crabtalk.port       TCP port in decimal, absent when TCP is off
+//	run/daemon.lock         held by the daemon that runs; the file stays
+//	run/peers/              a record of every live process, for the next start
 //
 // Socket and port file bear the protocol's names and not ours, because that is where its
 // clients look. The socket's path may have 107 bytes. A stale socket is replaced only after
@@ -31,9 +36,14 @@
 // 127.0.0.1:6688, or a port that the system chooses when that is taken, and refuses any
 // address that is not loopback: the protocol has no authentication.
 //
-// store.json is replaced as a whole: a temporary file, fsync, rename, fsync of the
-// directory. One that cannot be understood stops the daemon from starting, by name; it is
-// never replaced by an empty one.
+// store.db is a bbolt file; an edit is one transaction, and is acknowledged after it is on
+// the disk. Every record has a checksum, and one more covers all of them; the file is
+// checked page by page at the start. One that is torn or corrupt stops the daemon from
+// starting, with an error that names it and the way back, mayfly serve -restore FILE; it is
+// never replaced by an empty one, nor is an older state of it used without a word.
+//
+// A daemon that was killed leaves behind the peers that ignore the end of their input. The
+// next start ends them before it serves: within terminate_grace plus kill_grace (SPEC PR-4).
 //
 // # config.toml
 //
@@ -44,19 +54,65 @@
 //
 //	[mcp]
 //	idle_timeout = 1800       # whole seconds; 0 never stops an idle peer
-//	connect_timeout = "30s"   # these are durations: "1m30s"
+//	failed_retry = "0s"       # these are durations; how long a failed peer is left alone; 0 is idle_timeout
+//	start_timeout = "0s"      # to a server's first message; 0 is that connect_timeout covers it
+//	connect_timeout = "30s"
 //	call_timeout = "30s"
+//	list_timeout = "15s"      # how long a model's listing of tools waits for peers
 //	close_grace = "2s"        # from the end of a peer's input to SIGTERM
 //	terminate_grace = "2s"    # from SIGTERM to SIGKILL
 //	kill_grace = "5s"         # after SIGKILL, until the peer is called stuck
 //	drain_grace = "5s"        # for calls in flight when the daemon stops
-//	failed_retry = "0s"       # how long a failed peer is left alone; 0 is idle_timeout
-//	max_spawns = 0            # processes being started at one time; 0 is four for each processor
+//	stop_budget = "0s"        # of a whole stop; the drain gets what the graces leave of it
 //
-//	[env]                     # read and named in the log, given to nobody; see below
+//	[limits]
+//	max_live = 0              # processes and HTTP sessions; 0 is what the limit of open files allows
+//	max_dialing = 0           # attempts under way; 0 is no bound
+//	max_spawning = 8          # processes being created; four for each processor
+//	max_queued = 65536        # attempts that wait for room
+//	queue_timeout = "1m"      # how long they do
+//	max_waiters = 4096        # calls that wait for one peer
+//	max_connections = 4096
+//	max_sessions = 10000
+//	max_agents = 100000
+//
+//	[env]                     # given to servers that ask for a key by name, with inherit_env
+//	TOKEN = "…"
+//	[env_overlay]
+//	backfill = false          # true gives everything to everybody, and warns
+//
+//	[metrics]
+//	addr = "127.0.0.1:9090"   # loopback; serves /metrics, /healthz and /readyz; read at the start
+//
 //	[cache]                   # accepted, without effect
 //
-// An unknown key is named in the log. A wrong type is an error with file, line and key.
+// An unknown key is named in the log. A wrong type or value is an error with file, line and
+// key. [Effective], and mayfly serve -print-config, show every value and where it was said.
+//
+// [Daemon.Reload], or SIGHUP, puts a changed file in force as a whole, or, when anything in
+// it is wrong, not at all. Peers are not touched, but for those whose effective configuration
+// changed because [env] did: what runs for them is stopped, and starts again when it is used.
+//
+// # A declaration
+//
+// Beside the protocol's own keys, an MCP's config may have these. Times are durations or
+// whole seconds; where the agents that share a peer differ, the longest rules. The answer to
+// a listing shows what is in force.
+//
+//	"idle_timeout": "10m", "min_uptime": 60, "start_timeout": "2m", "connect_timeout": "5s",
+//	"call_timeout": "90s", "pinned": true
+//	"share": "owner"            "fingerprint" (default), "owner" or "never" (SPEC ID-7)
+//	"inherit_env": ["TOKEN"]    keys of [env]; its own env comes first
+//
+// What is inherited is part of the effective configuration, so that servers which got
+// different secrets are different peers.
+//
+// # Operation
+//
+// The log tells owner, agent, name, peer and generation of whatever happens to a peer. A stop
+// saves first, lets calls in flight finish, sends every peer down the stop ladder and takes
+// no longer than the stop budget; a second signal, or [Daemon.Escalate], kills at once. With
+// [Config.OwnProcess] the daemon adopts the orphans of its peers and waits for them.
 //
 // # Where it differs from the protocol's other daemon
 //
@@ -65,19 +121,24 @@
 //
 //   - MCPs are declared at once, not at the next run, and events carry the time of the
 //     transition (CF-3, EV-2).
-//   - The [env] overlay reaches no peer: one tenant's secret in it would reach all (SE-2). A
-//     peer gets a minimal environment and its own env (SE-1).
+//   - The [env] overlay reaches only the peers that ask for a key of it by name: one tenant's
+//     secret in it would reach all otherwise (SE-2). A peer gets a minimal environment and its
+//     own env (SE-1).
 //   - Listings mask env values and auth as "***": McpInfo always, AgentInfo.config in
-//     ListAgents. The answers to GetAgent and to edits show the whole config, which their
-//     caller needs to edit it. A mask written back means: keep what is stored (SE-3).
+//     ListAgents. The answers to GetAgent and to edits show the whole config: the protocol has
+//     no authentication, so whoever can open the socket is authorised for every agent, and
+//     asks for one by name where the secrets are needed, to edit them; a listing, which ends
+//     in screens and logs, is no such place. A mask written back means: keep what is stored
+//     (SE-3).
 //   - An MCP's name must not be empty or taken within its agent, and an agent must not be
 //     renamed onto another one (CL-12, CF-7).
 //   - url "" is no url, as if it were absent (ID-6). Wrong types are refused with their key.
 //   - A subscriber that lags is told: error 503 "events were lost; subscribe again" (EV-3).
 //   - A client that stops reading loses its connection after the frame timeout and delays
 //     nobody else (DI-10).
-//   - Listing tools counts as use, is in declaration order, and names the peers that could
-//     not be asked (DI-11, DI-15).
+//   - Listing tools counts as use, is in declaration order, ends within list_timeout and names
+//     the peers that could not be asked or are still connecting (DI-11, DI-15).
+//   - McpInfo has fields of an extension, see package wire.
 //   - A result's structured content is shown when it has no text, and content that is no text
 //     is mentioned (CA-12).
 //   - Stopping ends every peer through the stop ladder (SH-1).
@@ -97,10 +158,12 @@
 //
 // # Not promised
 //
-// Sessions live in memory and end with the daemon. A change of config.toml takes effect at
-// the next start. The order of an agent's MCPs, where two export one tool, is the order in
+// Sessions live in memory and end with the daemon. While a reload changes [env], each
+// declaration is replaced in one step, not all of them in one. A backup is as old as the last
+// start or clean end. The order of an agent's MCPs, where two export one tool, is the order in
 // which they were first declared until the daemon restarts, even if an update reorders the
-// list. An edit whose error speaks of "safely" may appear after a crash. Tool results are
+// list. An edit whose error speaks of "safely" may appear after a crash, unless a later one took it
+// back. Tool results are
 // cut at 1 MiB, with a mark. The lock needs flock; elsewhere the probe of the socket alone
 // keeps two daemons apart.
 package daemon

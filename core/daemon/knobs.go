@@ -99,7 +99,7 @@ func (c Config) flags() []Setting {
 	if c.FrameTimeout == 0 {
 		frames.Value, frames.Origin = wire.DefaultFrameTimeout.String(), "default"
 	}
-	return []Setting{{Key: "home", Value: c.Home, Origin: "flag"}, tcp, frames}
+	return []Setting{{Key: "home", Value: c.Home, Origin: "flag, or environment, or default"}, tcp, frames}
 }
 
 // envNames lists the names of the daemon-wide environment.

@@ -299,6 +299,11 @@ func TestAStoreJSONIsTakenOverOnce(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("temporary files stay: %v %v", left, err)
 	}
+	put(t, h.legacy, strings.Replace(old, `"a"`, `"b"`, 1))
+	cannotOpen(t, plain(home), "both "+h.store+" and "+h.legacy+" are there and hold other agents")
+	if err := os.Remove(h.legacy); err != nil {
+		t.Fatal(err)
+	}
 	done, err := Restore(home, h.legacy+".imported", time.Now())
 	if err != nil || done.Agents != 1 {
 		t.Errorf("%+v %v", done, err)
