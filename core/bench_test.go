@@ -2,85 +2,148 @@ package core_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core"
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/core/transport"
-	"github.com/mayfly-mcp/mayfly/fakes"
 )
 
-// ready returns n owners, each with a Connected peer of its own that answers at once.
-func ready(b *testing.B, n int) (*rig, []*core.Owner) {
+// bareHost is a host over a transport that costs nothing, with n owners, each with a Connected
+// peer of its own.
+func bareHost(b *testing.B, n int) (*core.Host, []*core.Owner) {
 	b.Helper()
-	r := newRig(b, func(c *core.Config) { c.Recorder = nil })
-	b.Cleanup(r.end)
+	h, err := core.Open(core.Config{Dialer: bare{}})
+	must(b, err)
+	b.Cleanup(func() { must(b, h.Close(bg)) })
 	var owners []*core.Owner
-	for _, name := range serverNames(n) {
-		o := r.owner(name, name)
-		r.d.Server(name).Set(fakes.Behaviour{Answers: says("x")})
-		if _, err := o.Dispatch(bg); err != nil {
-			b.Fatal(err)
-		}
+	for i := range n {
+		o, err := h.Owner("a")
+		must(b, err)
+		must(b, o.Declare("m", cfgOf(fmt.Sprint(i))))
+		_, err = o.Dispatch(bg)
+		must(b, err)
 		owners = append(owners, o)
 	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	return r, owners
+	return h, owners
 }
 
-// BenchmarkBareSession is what a call costs without a host: the fake server alone.
-func BenchmarkBareSession(b *testing.B) {
-	d := fakes.NewDialer(fakes.Config{})
-	d.Server("S").Set(fakes.Behaviour{Answers: says("x")})
-	defer d.Close()
-	s, err := d.Dial(bg, transport.Config{Command: "S"})
-	must(b, err)
-	_, err = s.Initialize(bg)
-	must(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := s.Call(bg, "echo", nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkCall is the same call through the host: gate, call, end of use.
+// BenchmarkCall is a call of a Connected peer through the host, and the bare session call beside
+// it in the same run: what the host adds is gate, hand-over to a goroutine, and end of use.
 func BenchmarkCall(b *testing.B) {
-	_, owners := ready(b, 1)
+	_, owners := bareHost(b, 1)
+	s, err := bare{}.Dial(bg, transport.Config{})
+	must(b, err)
+	b.ReportAllocs()
+	var with, without time.Duration
 	for b.Loop() {
+		start := time.Now()
 		if _, err := owners[0].Call(bg, "echo", nil); err != nil {
 			b.Fatal(err)
 		}
+		middle := time.Now()
+		if _, err := s.Call(bg, "echo", nil); err != nil {
+			b.Fatal(err)
+		}
+		with, without = with+middle.Sub(start), without+time.Since(middle)
 	}
+	b.ReportMetric(float64(with-without)/float64(b.N), "added-ns/op")
 }
 
-// BenchmarkDispatch is a listing of Connected peers.
+// BenchmarkDispatch is a listing of eight Connected peers.
 func BenchmarkDispatch(b *testing.B) {
-	_, owners := ready(b, 1)
+	h, err := core.Open(core.Config{Dialer: bare{}})
+	must(b, err)
+	defer h.Close(bg)
+	o, err := h.Owner("a")
+	must(b, err)
+	for _, n := range serverNames(8) {
+		must(b, o.Declare(n, cfgOf(n)))
+	}
+	_, err = o.Dispatch(bg)
+	must(b, err)
+	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := owners[0].Dispatch(bg); err != nil {
+		if _, err := o.Dispatch(bg); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkCallManyPeers calls many Connected peers from all processors at once.
+// BenchmarkCallManyPeers calls a thousand Connected peers from one processor and from all. The
+// metric is how many times as many calls all of them make: 2 is the best on two.
 func BenchmarkCallManyPeers(b *testing.B) {
-	for _, n := range []int{100, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			_, owners := ready(b, n)
-			var next atomic.Int64
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					o := owners[int(next.Add(1))%n]
-					if _, err := o.Call(bg, "echo", nil); err != nil {
-						b.Error(err)
-						return
-					}
+	_, owners := bareHost(b, 1000)
+	procs := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(1)
+	start := time.Now()
+	const sample = 100_000
+	for i := range sample {
+		if _, err := owners[i%len(owners)].Call(bg, "echo", nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	one := float64(time.Since(start)) / sample
+	runtime.GOMAXPROCS(procs)
+	var next atomic.Int64
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := int(next.Add(101)); pb.Next(); i++ {
+			if _, err := owners[i%len(owners)].Call(bg, "echo", nil); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(one/(float64(b.Elapsed())/float64(b.N)), "speedup")
+}
+
+// BenchmarkIdleDeclarations declares a million peers that are different, ten for each owner, and
+// says what one of them costs in the whole host.
+func BenchmarkIdleDeclarations(b *testing.B) {
+	for _, each := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("owner=%d", each), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				before := heap()
+				h, err := core.Open(core.Config{Dialer: bare{}})
+				must(b, err)
+				const n = 1_000_000
+				configs := make([]transport.Config, n) // a host keeps these whoever made them
+				for i := range configs {
+					configs[i] = transport.Config{Command: "npx", Args: []string{"-y", "server"},
+						Env: map[string]string{"TOKEN": fmt.Sprintf("token-%016d", i)}}
 				}
-			})
+				mid := heap()
+				b.StartTimer()
+				declareAll(b, h, configs, each)
+				b.StopTimer()
+				after := heap()
+				b.ReportMetric(float64(after-mid)/n, "B/declaration")
+				b.ReportMetric(float64(after-before)/n, "B/declaration+config")
+				start := time.Now()
+				if g := h.Gauges(); g.States[lifecycle.Disconnected] != n {
+					b.Errorf("%+v", g)
+				}
+				b.ReportMetric(float64(time.Since(start).Microseconds())/1000, "gauges-ms")
+				must(b, h.Close(bg))
+				runtime.KeepAlive(configs)
+				b.StartTimer()
+			}
 		})
+	}
+}
+
+func declareAll(b *testing.B, h *core.Host, configs []transport.Config, each int) {
+	names := serverNames(each)
+	for i := 0; i < len(configs); i += each {
+		o, err := h.Owner("a")
+		must(b, err)
+		for j := range each {
+			must(b, o.Declare(names[j], configs[i+j]))
+		}
 	}
 }

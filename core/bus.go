@@ -20,9 +20,11 @@ type Event struct {
 	Peer       string
 	Generation lifecycle.Generation
 	State      lifecycle.State
-	Tools      []string // when State is Connected
+	Tools      []string // when State is Connected; shared, do not change it
 	Error      string   // when State is Failed
-	Replay     bool     // standing told to an owner that joined (SPEC CL-7)
+	// Replay marks what is no transition: standing told to an owner that joined (SPEC CL-7),
+	// or the tools of a peer that listed them again (SPEC CA-10).
+	Replay bool
 }
 
 // Notice is what a subscriber receives: an Event, or the mark of a gap together with the
@@ -48,17 +50,25 @@ type bus struct {
 	closed bool
 }
 
+// queuedTransitions is how many transitions of a peer that every claim of the host shares may
+// always be queued. Without it ten thousand owners of one peer would overflow a queue of any
+// fixed size at each of its transitions. It bounds a queue all the same, by what the snapshot
+// costs that would take its place.
+const queuedTransitions = 4
+
 // Subscription is one subscriber's view of the events.
 type Subscription struct {
 	h        *Host
 	snapshot []Status
 	seq      uint64
+	batch    []Event // taken from the queue; belongs to Next
 
 	// The fields below are guarded by h.mu.
-	queue []Event
-	gap   bool
-	ended bool
-	ready chan struct{} // capacity 1: something is there
+	queue  [][]Event // one slice for each step of the machine, shared by all subscribers
+	queued int       // events in queue
+	gap    bool
+	ended  bool
+	ready  chan struct{} // capacity 1: something is there
 }
 
 // Watch subscribes. Snapshot and the notices that follow it together are the state at every
@@ -83,8 +93,15 @@ func (s *Subscription) Snapshot() ([]Status, uint64) { return s.snapshot, s.seq 
 // goroutine.
 func (s *Subscription) Next(ctx context.Context) (Notice, error) {
 	for {
-		if n, ok, err := s.take(); ok || err != nil {
+		if len(s.batch) > 0 {
+			e := s.batch[0]
+			s.batch = s.batch[1:]
+			return Notice{Event: e}, nil
+		}
+		if n, more, err := s.take(); err != nil || n.Gap {
 			return n, err
+		} else if more {
+			continue
 		}
 		select {
 		case <-s.ready:
@@ -94,17 +111,19 @@ func (s *Subscription) Next(ctx context.Context) (Notice, error) {
 	}
 }
 
-func (s *Subscription) take() (Notice, bool, error) {
+// take gets the next notice of a gap, or the next batch.
+func (s *Subscription) take() (n Notice, more bool, err error) {
 	s.h.mu.Lock()
 	defer s.h.mu.Unlock()
 	switch {
 	case s.gap:
 		s.gap = false
-		return Notice{Gap: true, Seq: s.h.bus.seq, Snapshot: s.h.snapshot()}, true, nil
+		return Notice{Gap: true, Seq: s.h.bus.seq, Snapshot: s.h.snapshot()}, false, nil
 	case len(s.queue) > 0:
-		e := s.queue[0]
+		s.batch, s.queue[0] = s.queue[0], nil
 		s.queue = s.queue[1:]
-		return Notice{Event: e}, true, nil
+		s.queued -= len(s.batch)
+		return Notice{}, true, nil
 	case s.ended:
 		return Notice{}, false, ErrEnded
 	}
@@ -131,61 +150,78 @@ func (s *Subscription) wake() {
 	}
 }
 
-// offer queues an event. A full queue is dropped as a whole: the gap marker and the snapshot
-// that replace it say more than the oldest events would.
-func (s *Subscription) offer(e Event, bound int) {
+// offer queues the events of one step. A full queue is dropped as a whole: the gap marker and
+// the snapshot that replace it say more than the oldest events would.
+func (s *Subscription) offer(batch []Event, bound int) {
 	switch {
 	case s.ended || s.gap:
 		return
-	case len(s.queue) >= bound:
-		s.queue, s.gap = nil, true
+	case s.queued > 0 && s.queued+len(batch) > bound:
+		s.queue, s.queued, s.gap = nil, 0, true
 		s.h.bus.gaps++
 	default:
-		s.queue = append(s.queue, e)
+		s.queue = append(s.queue, batch)
+		s.queued += len(batch)
 	}
 	s.wake()
 }
 
-// publish turns a machine event into one that people can read. Called with mu held.
-func (h *Host) publish(e *lifecycle.Event) {
-	h.bus.seq = e.Seq
-	o := h.owners[e.Owner]
-	if len(h.bus.subs) == 0 || o == nil {
+// publish notes the events of one step and turns them into some that people can read, once for
+// all subscribers. Called with mu held.
+func (h *Host) publish(events []lifecycle.Event) {
+	var batch []Event
+	if len(h.bus.subs) > 0 {
+		batch = make([]Event, 0, len(events))
+	}
+	for i := range events {
+		e := &events[i]
+		h.note(e)
+		if o := h.owners[e.Owner]; o != nil && batch != nil {
+			batch = append(batch, h.readable(e, o))
+		}
+	}
+	h.bus.seq = events[len(events)-1].Seq
+	if len(batch) == 0 {
 		return
 	}
+	bound := max(h.cfg.EventQueue, queuedTransitions*h.claims)
+	for _, s := range h.bus.subs {
+		s.offer(batch, bound)
+	}
+}
+
+func (h *Host) readable(e *lifecycle.Event, o *Owner) Event {
 	p := h.peers[e.Peer]
 	out := Event{
 		Seq: e.Seq, At: h.origin.Add(time.Duration(e.At)), Owner: e.Owner, Agent: o.agent,
-		Name: o.names[e.Name], Peer: shortID(p.fp), Generation: e.Gen, State: e.State, Replay: e.Replay,
+		Name: o.names[e.Name], Peer: p.name, Generation: e.Gen, State: e.State, Replay: e.Replay,
 	}
-	if e.State == lifecycle.Connected {
-		for i := range p.live {
-			out.Tools = append(out.Tools, p.live[i].Name)
-		}
+	switch e.State {
+	case lifecycle.Connected:
+		out.Tools = p.live.names
+	case lifecycle.Failed:
+		out.Error = p.why
+	case lifecycle.Disconnected, lifecycle.Connecting, lifecycle.NoState:
 	}
-	if e.State == lifecycle.Failed {
-		out.Error = h.failure(e.Reason, p)
-	}
-	for _, s := range h.bus.subs {
-		s.offer(out, h.cfg.EventQueue)
-	}
+	return out
 }
 
 func (b *bus) close() {
 	for _, s := range b.subs {
 		s.end()
 	}
-	b.subs = nil
+	b.subs, b.closed = nil, true
 }
 
 // snapshot lists every claim of every owner, owners in order of birth. Called with mu held.
 func (h *Host) snapshot() []Status {
+	h.now()
 	ids := make([]lifecycle.OwnerID, 0, len(h.owners))
 	for id := range h.owners {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	var out []Status
+	out := make([]Status, 0, h.claims)
 	for _, id := range ids {
 		o := h.owners[id]
 		for _, c := range o.claims {

@@ -3,10 +3,8 @@ package core
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -16,12 +14,16 @@ import (
 // Listing is what one claim contributes to a listing.
 type Listing struct {
 	Name  string
-	Tools []transport.Tool
-	Err   error // why there are no tools; a *callerr.Error
+	Tools []transport.Tool // shared, do not change it
+	// Err says why there are no tools. It is a *callerr.Error: of kind Cancelled if the
+	// context of the listing ended before the peer was up, of kind Refused else.
+	Err error
 }
 
 // Dispatch is a listing: it brings up every peer that the owner claims, all at once, and
-// reads their tools (SPEC DI-1, DI-3, DI-11). The result is in declaration order.
+// reads their tools (SPEC DI-1, DI-3, DI-11). The result is in declaration order. When ctx ends
+// first, Dispatch returns its error and still all that is known: the rows of peers that were
+// not up yet say so, and those peers go on connecting (SPEC DI-9, DI-15).
 func (o *Owner) Dispatch(ctx context.Context) ([]Listing, error) {
 	h := o.h
 	h.mu.Lock()
@@ -31,36 +33,67 @@ func (o *Owner) Dispatch(ctx context.Context) ([]Listing, error) {
 	}
 	out := make([]Listing, len(o.claims))
 	waits := make([]*waiter, len(o.claims))
-	for i, id := range slices.Clone(o.claims) {
+	slow := 0
+	for i, id := range o.claims {
 		out[i].Name = o.names[id]
-		waits[i] = o.open(id, lifecycle.Dispatch)
+		if w := o.open(id, lifecycle.Dispatch); w.replied {
+			out[i].Tools, out[i].Err = h.read(w)
+		} else {
+			waits[i] = w
+			slow++
+		}
 	}
 	h.mu.Unlock()
-	var wg sync.WaitGroup
-	for i, w := range waits {
-		wg.Go(func() { out[i].Tools, out[i].Err = h.list(ctx, w) })
+	if slow == 0 {
+		return out, nil
 	}
-	wg.Wait()
-	return out, ctx.Err()
+	return out, h.readSlow(ctx, out, waits)
 }
 
-// list waits for a peer and reads the tools of the incarnation that admitted the ticket. The
-// tickets of one listing end each by itself: one that waited for a slow sibling while it was
-// admitted would outlive the bound of a call and fail a healthy peer.
-func (h *Host) list(ctx context.Context, w *waiter) ([]transport.Tool, error) {
-	r := h.wait(ctx, w)
-	if r.Kind != lifecycle.ReplyReady {
-		return nil, h.refused(&r, w.text)
+// readSlow waits for the peers that were not up, each by itself: a ticket that waited for a
+// slow sibling while it was admitted would outlive the bound of a call and fail a healthy peer.
+func (h *Host) readSlow(ctx context.Context, out []Listing, waits []*waiter) error {
+	var wg sync.WaitGroup
+	for i, w := range waits {
+		if w == nil {
+			continue
+		}
+		wg.Go(func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.await(ctx, w)
+			out[i].Tools, out[i].Err = h.read(w)
+		})
 	}
-	h.mu.Lock()
-	tools := slices.Clone(w.inc.peer.live)
-	h.mu.Unlock()
+	wg.Wait()
+	for i := range out {
+		if callerr.KindOf(out[i].Err) == callerr.Cancelled {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// read takes the tools of the incarnation that admitted the ticket, and ends its use. Called
+// with mu held.
+func (h *Host) read(w *waiter) ([]transport.Tool, error) {
+	if w.inc == nil {
+		return nil, w.refused()
+	}
+	tools := w.inc.peer.live.list()
 	h.finish(w, lifecycle.DoneAnswered, nil)
 	return tools, nil
 }
 
 // Call calls a tool by name through the first declarer that exports it and is able to serve
-// (SPEC DI-8). It starts the peers that could export it, not every sibling (SPEC DI-7).
+// (SPEC DI-8). It starts the peers that could export it, not every sibling (SPEC DI-7):
+//
+//   - those whose list, of now or remembered from their last incarnation, names the tool, in
+//     declaration order, one by one until one serves;
+//   - then those that were never listed, all at once if nobody is known to export it;
+//   - and if nobody was, those that do not run now, one by one: their list may be another when
+//     they do. They are not asked when the tool is known and its peer has failed.
+//
 // args is a JSON object or empty. Errors are *callerr.Error, or ErrClosed.
 func (o *Owner) Call(ctx context.Context, tool string, args json.RawMessage) (*transport.Result, error) {
 	h := o.h
@@ -69,259 +102,233 @@ func (o *Owner) Call(ctx context.Context, tool string, args json.RawMessage) (*t
 		h.mu.Unlock()
 		return nil, err
 	}
-	candidates, first := o.candidates(tool)
-	woken := o.wake(candidates, first)
-	h.mu.Unlock()
-	defer h.dropAll(woken)
+	s := search{o: o, tool: tool}
+	id, why := s.next()
+	if why == unlisted {
+		w := o.open(id, lifecycle.Dispatch)
+		defer h.dropAll(s.wakeUnlisted(id))
+		return s.run(ctx, id, why, w, args)
+	}
+	if why == nobodyElse {
+		h.mu.Unlock()
+		return nil, s.failure()
+	}
+	return s.run(ctx, id, why, o.open(id, lifecycle.Dispatch), args)
+}
 
-	var failed error
-	for i, id := range candidates {
-		var w *waiter
-		if i == 0 {
-			w = woken[0]
-		} else {
-			h.mu.Lock()
-			w = o.open(id, lifecycle.Dispatch)
-			h.mu.Unlock()
+// search is one call on its way to a peer that serves it. Its methods are called with mu held.
+type search struct {
+	o      *Owner
+	tool   string
+	asked  []lifecycle.NameID
+	failed error // the first refusal
+	shadow bool  // a peer that is known to export the tool has failed
+}
+
+// motive is why a claim is asked for a tool.
+type motive uint8
+
+const (
+	nobodyElse motive = iota
+	exporting         // its catalogue names the tool
+	unlisted          // nobody has listed it yet
+	asleep            // its catalogue is of an incarnation that has ended
+)
+
+// next finds the next claim to ask, in declaration order within each motive.
+func (s *search) next() (lifecycle.NameID, motive) {
+	for why := exporting; why <= asleep; why++ {
+		if why == asleep && s.shadow {
+			break
 		}
-		res, err, ok := h.try(ctx, w, tool, args)
+		for _, id := range s.o.claims {
+			if s.o.motive(id, s.tool) == why && !slices.Contains(s.asked, id) {
+				return id, why
+			}
+		}
+	}
+	return 0, nobodyElse
+}
+
+// motive says why a claim could be asked. Called with mu held.
+func (o *Owner) motive(id lifecycle.NameID, tool string) motive {
+	peer := o.h.machine.Claimed(o.id, id)
+	switch p := o.h.peers[peer]; {
+	case p.known == nil:
+		return unlisted
+	case p.known.exports(tool):
+		return exporting
+	}
+	switch o.h.machine.View(peer).State {
+	case lifecycle.Disconnected, lifecycle.Connecting:
+		return asleep
+	case lifecycle.Connected, lifecycle.Failed, lifecycle.NoState:
+	}
+	return nobodyElse
+}
+
+// wakeUnlisted brings up all that nobody has listed but the first, which is asked already.
+// They are not admitted before their turn, or the bound of a call would run while their elder
+// siblings are still connecting, and would fail them for a call that was never made.
+func (s *search) wakeUnlisted(first lifecycle.NameID) (woken []*waiter) {
+	for _, id := range s.o.claims {
+		if id != first && s.o.peerOf(id).known == nil {
+			woken = append(woken, s.o.open(id, lifecycle.Ensure))
+		}
+	}
+	return woken
+}
+
+// run asks one after the other, the first by the ticket that is open. It releases mu.
+func (s *search) run(ctx context.Context, id lifecycle.NameID, why motive, w *waiter, args json.RawMessage) (*transport.Result, error) {
+	h := s.o.h
+	for {
+		res, err, ok := h.try(ctx, w, s.tool, args)
 		if ok {
 			return res, err
 		}
-		if failed == nil {
-			failed = err
+		if s.failed == nil {
+			s.failed = err
 		}
+		s.shadow = s.shadow || why == exporting && err != nil
+		s.asked = append(s.asked, id)
+		h.mu.Lock()
+		if id, why = s.next(); why == nobodyElse {
+			h.mu.Unlock()
+			return nil, s.failure()
+		}
+		w = s.o.open(id, lifecycle.Dispatch)
 	}
-	if failed == nil {
-		failed = refusal(lifecycle.ReasonNoClaim, "tool not available: "+tool)
-	}
-	return nil, failed
 }
 
-// wake asks for the first n candidates at once. All but the first are brought up without a
-// use: they are not admitted before their turn, or the bound of a call would run while their
-// elder siblings are still connecting, and would fail them for a call that was never made.
-// Called with mu held.
-func (o *Owner) wake(candidates []lifecycle.NameID, n int) []*waiter {
-	waits := make([]*waiter, n)
-	for i := range waits {
-		in := lifecycle.Ensure
-		if i == 0 {
-			in = lifecycle.Dispatch
-		}
-		waits[i] = o.open(candidates[i], in)
+// failure is what the caller is told when nobody serves.
+func (s *search) failure() error {
+	if s.failed != nil {
+		return s.failed
 	}
-	return waits
-}
-
-// candidates returns the claims to try: those whose remembered catalogue names the tool,
-// then those that nobody has listed yet, each in declaration order. The first few are to be
-// brought up at once: one that is known to export the tool, else all that might.
-func (o *Owner) candidates(tool string) (ids []lifecycle.NameID, first int) {
-	var unknown []lifecycle.NameID
-	for _, id := range o.claims {
-		switch p := o.peerOf(id); {
-		case !p.hasKnown:
-			unknown = append(unknown, id)
-		case exports(p.known, tool):
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) > 0 {
-		return append(ids, unknown...), 1
-	}
-	return unknown, len(unknown)
-}
-
-func exports(tools []transport.Tool, name string) bool {
-	return slices.ContainsFunc(tools, func(t transport.Tool) bool { return t.Name == name })
+	return refusal(lifecycle.ReasonNoClaim, "tool not available: "+s.tool)
 }
 
 // try waits for one declarer and calls the tool on it. ok is false when the declarer cannot
-// serve: err then says why, or is nil when it simply does not export the tool.
+// serve: err then says why, or is nil when it simply does not export the tool. Called with mu
+// held, which it releases.
 func (h *Host) try(ctx context.Context, w *waiter, tool string, args json.RawMessage) (_ *transport.Result, err error, ok bool) {
-	r := h.wait(ctx, w)
-	if r.Kind != lifecycle.ReplyReady {
-		err = h.refused(&r, w.text)
-		return nil, err, r.Reason == lifecycle.ReasonCancelled
-	}
-	h.mu.Lock()
-	has := exports(w.inc.peer.live, tool)
-	h.mu.Unlock()
-	if !has {
+	h.await(ctx, w)
+	switch {
+	case w.inc == nil:
+		h.mu.Unlock()
+		return nil, w.refused(), w.reply.Reason == lifecycle.ReasonCancelled
+	case ctx.Err() != nil:
+		defer h.mu.Unlock()
+		return nil, h.gaveUp(ctx, w), true
+	case !w.inc.peer.live.exports(tool):
 		h.finish(w, lifecycle.DoneAnswered, nil)
+		h.mu.Unlock()
 		return nil, nil, false
+	case !h.isOpen(w): // the machine ended it before anything was sent: another may serve
+		h.mu.Unlock()
+		return nil, w.cut(), false
 	}
-	res, err := h.call(ctx, w, tool, args)
+	k := h.launch(ctx, w, tool, args)
+	h.mu.Unlock()
+	res, err := h.outcome(ctx, w, k)
 	return res, err, true
 }
 
 // dropAll cancels the tickets of declarers that are not needed any more; their attempts run
 // on (SPEC DI-9).
 func (h *Host) dropAll(waits []*waiter) {
-	if len(waits) == 0 {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range waits {
-		if h.waiter(w.ticket) == w {
+		if h.isOpen(w) {
 			h.step(lifecycle.Cancel(w.ticket))
 		}
 	}
 }
 
-type outcome struct {
-	res *transport.Result
-	err error
+// launch hands an admitted call to its session. Called with mu held, while the ticket is open:
+// then its incarnation lives, and Close still counts goroutines.
+func (h *Host) launch(ctx context.Context, w *waiter, tool string, args json.RawMessage) *worker {
+	w.ctx.begin(ctx)
+	w.sent = true
+	k := h.hire()
+	k.jobs <- job{w.inc.session, &w.ctx, tool, args}
+	return k
 }
 
-// call runs an admitted call. It returns when the session answered, when the machine ended
-// the call, or when the caller gave up, whichever comes first: a session that is blocked in
-// a write never holds its caller (SPEC CA-8).
-func (h *Host) call(ctx context.Context, w *waiter, tool string, args json.RawMessage) (*transport.Result, error) {
-	if ctx.Err() != nil {
-		return nil, h.gaveUp(ctx, w, true)
-	}
-	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	done := make(chan outcome, 1)
-	h.launch(w, func() {
-		res, err := w.inc.session.Call(callCtx, tool, args)
-		done <- outcome{res, err}
-	})
+// outcome returns when the session answered, when the machine ended the call, or when the
+// caller gave up, whichever comes first: a session that is blocked in a write never holds its
+// caller (SPEC CA-8).
+func (h *Host) outcome(ctx context.Context, w *waiter, k *worker) (*transport.Result, error) {
 	select {
-	case o := <-done:
-		h.finish(w, doneKind(o.err), o.err)
-		return o.res, o.err
-	case <-w.abandoned:
-		return nil, w.abandonedError()
+	case o := <-k.outs:
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.dismiss(k)
+		w.ctx.end()
+		err := typed(o.err)
+		if err != nil && !h.isOpen(w) {
+			return nil, w.cut() // the error is only what follows from the end
+		}
+		h.finish(w, doneKind(err), err)
+		return o.res, err
+	case <-w.ctx.done:
+		close(k.jobs)
+		return nil, w.cut()
 	case <-ctx.Done():
-		return nil, h.gaveUp(ctx, w, false)
+		close(k.jobs)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return nil, h.gaveUp(ctx, w)
 	}
 }
 
-// gaveUp ends an admitted call whose caller does not wait for it any longer.
-func (h *Host) gaveUp(ctx context.Context, w *waiter, unsent bool) error {
+// gaveUp ends an admitted call whose caller does not wait for it any longer. Called with mu
+// held.
+func (h *Host) gaveUp(ctx context.Context, w *waiter) error {
 	h.finish(w, lifecycle.DoneCancelled, nil)
-	return &callerr.Error{Kind: callerr.Cancelled, Phase: callerr.PhaseAnswer, Definite: unsent,
+	if w.sent {
+		w.ctx.end()
+	}
+	return &callerr.Error{Kind: callerr.Cancelled, Phase: w.phase(), Definite: !w.sent,
 		Msg: "the call was cancelled by its caller", Err: context.Cause(ctx)}
 }
 
-// launch runs f while the ticket is open. A ticket that the machine ended meanwhile runs
-// nothing: its incarnation may be gone, and Close may have stopped to count goroutines.
-func (h *Host) launch(w *waiter, f func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.waiter(w.ticket) != w {
-		return
-	}
-	w.sent = true
-	h.wg.Go(f)
-}
-
-func errText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// doneKind translates a session's classification. An error of no kind is a transport's bug
-// and counts against the transport.
-func doneKind(err error) lifecycle.DoneKind {
-	if err == nil {
-		return lifecycle.DoneAnswered
-	}
-	switch callerr.KindOf(err) {
-	case callerr.Rejected:
-		return lifecycle.DoneRejected
-	case callerr.Cancelled:
-		return lifecycle.DoneCancelled
-	case callerr.Transport, callerr.Refused:
-	}
-	return lifecycle.DoneTransport
-}
-
-func (w *waiter) abandonedError() error {
-	return &callerr.Error{Kind: callerr.Transport, Phase: callerr.PhaseAnswer, Msg: w.text,
+// cut is the error of an admitted call that the machine ended.
+func (w *waiter) cut() error {
+	return &callerr.Error{Kind: callerr.Transport, Phase: w.phase(), Definite: !w.sent, Msg: w.text,
 		Err: &RefusedError{Reason: w.why}}
 }
 
-// refused builds the error of a refused ticket.
-func (h *Host) refused(r *lifecycle.Reply, text string) error {
-	e := refusal(r.Reason, refusalText(r.Reason))
-	after := h.retryAfter(r.RetryAt)
-	e.Err = &RefusedError{Reason: r.Reason, Cause: r.Cause, RetryAfter: after}
-	switch r.Reason {
-	case lifecycle.ReasonCancelled:
-		e.Kind = callerr.Cancelled
-	case lifecycle.ReasonFailed:
-		e.Msg = "mcp peer is failed: " + text
-		e.Hint = retryHint(after)
-		e.Msg += " (" + e.Hint + ")"
+// phase says how far a call came that did not come to its end.
+func (w *waiter) phase() callerr.Phase {
+	if w.sent {
+		return callerr.PhaseAnswer
 	}
-	return e
+	return callerr.PhaseWrite
 }
 
-// retryAfter is how long a refused caller should wait, 0 when waiting does not help.
-func (h *Host) retryAfter(at lifecycle.Instant) time.Duration {
-	if at == lifecycle.Never {
-		return 0
+// typed makes a transport failure of what no session may answer: an error of no kind, or of a
+// kind that only a host can give. A call that was cancelled has no session's answer.
+func typed(err error) error {
+	switch callerr.KindOf(err) {
+	case callerr.Rejected, callerr.Transport:
+		return err
+	case callerr.Cancelled, callerr.Refused:
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return max(time.Duration(at-h.last), 1)
+	if err == nil {
+		return nil
+	}
+	return &callerr.Error{Kind: callerr.Transport, Phase: callerr.PhaseAnswer, Msg: failureText(err), Err: err}
 }
 
-func retryHint(after time.Duration) string {
-	if after == 0 {
-		return "reconnect it to try again"
+func doneKind(err error) lifecycle.DoneKind {
+	switch {
+	case err == nil:
+		return lifecycle.DoneAnswered
+	case callerr.KindOf(err) == callerr.Rejected:
+		return lifecycle.DoneRejected
 	}
-	return fmt.Sprintf("tried again by the first call in %v, or at once by a reconnect", after.Round(time.Millisecond))
-}
-
-var refusalTexts = map[lifecycle.Reason]string{
-	lifecycle.ReasonNoClaim:    "the mcp is not registered",
-	lifecycle.ReasonDeadOwner:  "the owner is dead",
-	lifecycle.ReasonOverloaded: "overloaded: too many calls or peers wait for their turn; try again later",
-	lifecycle.ReasonReleased:   "the mcp was unregistered while the call waited",
-	lifecycle.ReasonCancelled:  "the call was cancelled by its caller",
-	lifecycle.ReasonDraining:   "the daemon is shutting down",
-}
-
-func refusalText(r lifecycle.Reason) string {
-	if s, ok := refusalTexts[r]; ok {
-		return s
-	}
-	return r.String()
-}
-
-// reasonText says why a peer failed or a call ended, in words. Called with mu held.
-func (h *Host) reasonText(r lifecycle.Reason, p *peer) string {
-	switch r {
-	case lifecycle.ReasonConnectTimeout:
-		return fmt.Sprintf("timed out after %v", h.cfg.Lifecycle.ConnectTimeout)
-	case lifecycle.ReasonCallTimeout:
-		return fmt.Sprintf("no answer within %v", h.cfg.Lifecycle.CallTimeout)
-	case lifecycle.ReasonReconnect:
-		return "the peer was reconnected while the call was in flight"
-	case lifecycle.ReasonReleased:
-		return "the peer was stopped while the call was in flight: its last claim went"
-	case lifecycle.ReasonDraining:
-		return "the daemon is shutting down"
-	case lifecycle.ReasonDeadOwner:
-		return "the owner is dead"
-	case lifecycle.NoReason:
-		return ""
-	}
-	return p.err
-}
-
-// failure is the text that listings and events show for a Failed peer. Called with mu held.
-func (h *Host) failure(r lifecycle.Reason, p *peer) string {
-	if r == lifecycle.ReasonCallTimeout {
-		return "mcp call failed: " + h.reasonText(r, p)
-	}
-	return h.reasonText(r, p)
+	return lifecycle.DoneTransport
 }

@@ -24,7 +24,8 @@ type Host struct {
 
 	mu       sync.Mutex // guards everything below; never held across a transport call that can block
 	machine  *lifecycle.Machine
-	last     lifecycle.Instant
+	last     lifecycle.Instant // of the machine's time, see now
+	skew     lifecycle.Instant // by how much the clock ran backwards so far
 	timer    clockwork.Timer
 	armed    lifecycle.Instant // when the timer fires; Never if it is not armed
 	timerSeq uint64
@@ -34,6 +35,8 @@ type Host struct {
 	peers    []*peer // by PeerID
 	owners   map[lifecycle.OwnerID]*Owner
 	lastID   lifecycle.OwnerID
+	claims   int       // of all owners
+	spare    []*worker // that wait for a call
 	bus      bus
 	failures map[lifecycle.Reason]uint64
 	closing  bool
@@ -74,6 +77,7 @@ func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	if !h.closing {
 		h.closing = true
+		h.dismissAll()
 		h.step(lifecycle.Drain())
 		h.checkIdle()
 	}
@@ -86,10 +90,24 @@ func (h *Host) Close(ctx context.Context) error {
 		h.mu.Unlock()
 		return fmt.Errorf("core: %d peers still on the stop ladder: %w", left, context.Cause(ctx))
 	}
+	h.end()
+	return h.join(ctx)
+}
+
+// end ends the subscriptions and lets go of the tokens, some of which may live on.
+func (h *Host) end() {
 	h.mu.Lock()
 	h.bus.close()
+	var owners []*Owner
+	for _, o := range h.owners {
+		if o.unhook != nil { // else attach is about to see that the host is over
+			owners = append(owners, o)
+		}
+	}
 	h.mu.Unlock()
-	return h.join(ctx)
+	for _, o := range owners {
+		o.letGo()
+	}
 }
 
 // join waits for the goroutines of a host on which nothing runs any more. A transport that

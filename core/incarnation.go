@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -12,24 +13,18 @@ import (
 // peer is the payload of one fingerprint: everything that the machine must not know.
 type peer struct {
 	fp    lifecycle.Fingerprint
+	name  string // what may be printed of fp
 	cfg   transport.Config
 	share Share
-	inc   *incarnation     // the newest, nil before the first
-	err   string           // text of the last failure that has one of its own
-	live  []transport.Tool // what the machine counts as the peer's tools
+	inc   *incarnation // the newest, nil before the first
+	err   string       // what the newest incarnation said of its failure
+	why   string       // the text of the last failure, as listings show it (SPEC ST-8)
+	live  *catalogue   // what the machine counts as the peer's tools
 	// known is the list of the last incarnation that had one. It survives eviction, so that
 	// a call can find its peer without waking every sibling (SPEC DI-7).
-	known    []transport.Tool
-	hasKnown bool
-	stale    bool // the last refresh failed: live is what was known before (SPEC CA-15)
-	internal int  // internal errors answered in a row (SPEC CA-13)
-
-	// What note remembers: the last transition, and when the attempt began.
-	notedAt    lifecycle.Instant
-	notedGen   lifecycle.Generation
-	notedState lifecycle.State
-	began      lifecycle.Instant
-	up         bool
+	known *catalogue
+	stale bool // the last refresh failed: live is what was known before (SPEC CA-15)
+	noted noted
 }
 
 // incarnation is one run of a peer. Its goroutine owns the session until nothing is left.
@@ -42,8 +37,10 @@ type incarnation struct {
 	cancel context.CancelCauseFunc
 	stages chan transport.Stage // rungs to perform; the ladder has three
 	// session is set under Host.mu before Connected is fed.
-	session transport.Session
-	refresh refresh
+	session  transport.Session
+	heard    bool // it has said something
+	refresh  refresh
+	internal int // internal errors answered in a row (SPEC CA-13)
 }
 
 var errAbandoned = errors.New("the attempt was abandoned")
@@ -52,14 +49,12 @@ func (h *Host) dial(e *lifecycle.Effect) {
 	p := h.byFP[e.FP]
 	inc := &incarnation{h: h, peer: p, id: e.Peer, gen: e.Gen, stages: make(chan transport.Stage, 3)}
 	inc.ctx, inc.cancel = context.WithCancelCause(context.Background())
-	p.inc = inc
-	h.wg.Add(1)
-	go inc.run(p.cfg)
+	p.inc, p.err = inc, ""
+	h.wg.Go(func() { inc.run(p.cfg) })
 }
 
 // run lives as long as the incarnation. It tells the machine Exited exactly once, last.
 func (i *incarnation) run(cfg transport.Config) {
-	defer i.h.wg.Done()
 	defer i.cancel(nil)
 	s, err := i.h.cfg.Dialer.Dial(i.ctx, cfg)
 	if err != nil {
@@ -68,13 +63,11 @@ func (i *incarnation) run(cfg transport.Config) {
 		return
 	}
 	i.h.feed(lifecycle.Spawned(i.id, i.gen))
-	i.h.wg.Add(1)
-	go i.initialize(s)
+	i.h.wg.Go(func() { i.initialize(s) })
 	i.watch(s)
 }
 
 func (i *incarnation) initialize(s transport.Session) {
-	defer i.h.wg.Done()
 	tools, err := s.Initialize(i.ctx)
 	if err != nil {
 		i.feedError(lifecycle.ConnectFailed(i.id, i.gen), err)
@@ -85,35 +78,94 @@ func (i *incarnation) initialize(s transport.Session) {
 	defer h.mu.Unlock()
 	if p := i.peer; p.inc == i && i.ctx.Err() == nil {
 		i.session = s
-		p.live, p.known, p.hasKnown, p.stale = tools, tools, true, false
+		p.live, p.stale = catalogueOf(tools), false
+		p.known = p.live
 	}
 	h.step(lifecycle.InputConnected(i.id, i.gen, uint32(len(tools))))
+	if i.refresh.again && i.isUp() {
+		i.startRefresh()
+	}
 }
+
+// exitPatience is how long the loss of an unused session waits for the exit that may have
+// caused it. A process that ends closes its output a moment before its status can be read, and
+// only the status tells whether it has failed or was done (FIELD-BUGS G11).
+const exitPatience = 50 * time.Millisecond
 
 // watch performs the rungs of the stop ladder and reports how the incarnation ends.
 func (i *incarnation) watch(s transport.Session) {
 	down := s.Down()
 	heard, changed := reports(s)
+	var late <-chan time.Time
 	for {
 		select {
 		case <-heard:
 			heard = nil
-			i.h.feed(lifecycle.Started(i.id, i.gen))
+			i.spoke()
 		case <-changed:
 			i.relist()
 		case stage := <-i.stages:
 			s.Stop(stage)
 		case <-down:
 			down = nil
-			i.feedError(lifecycle.SessionBroken(i.id, i.gen), s.Err())
-		case <-s.Done():
-			if down != nil {
-				i.feedError(lifecycle.SessionBroken(i.id, i.gen), s.Err())
+			if late = i.patience(s); late == nil {
+				i.lost(s.Err())
 			}
-			i.h.feed(exit(s, lifecycle.Exited(i.id, i.gen)))
+		case <-late:
+			late = nil
+			i.lost(s.Err())
+		case <-s.Done():
+			i.exited(s)
 			return
 		}
 	}
+}
+
+// patience returns when the loss of a session is to be reported, nil for at once: somebody is
+// waiting for an answer, or the session could not say that its end was a clean one.
+func (i *incarnation) patience(s transport.Session) <-chan time.Time {
+	h := i.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := s.(transport.Reporter); !ok || !i.isUp() || h.machine.View(i.id).InFlight > 0 {
+		return nil
+	}
+	return h.cfg.Clock.After(exitPatience)
+}
+
+// spoke reports the first valid message of the peer.
+func (i *incarnation) spoke() {
+	h := i.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i.heard = true
+	if v := h.machine.View(i.id); v.Gen == i.gen && v.Phase == lifecycle.Dialing {
+		h.step(lifecycle.Started(i.id, i.gen))
+	}
+}
+
+// lost reports that the session can serve no more. Every session ends so when it is told to
+// stop, which is no news.
+func (i *incarnation) lost(err error) {
+	h := i.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if v := h.machine.View(i.id); v.Gen != i.gen || v.Phase == lifecycle.Stopping {
+		return
+	}
+	if i.healthy() && err != nil {
+		i.peer.err = failureText(err)
+	}
+	h.step(lifecycle.SessionBroken(i.id, i.gen))
+}
+
+// exited reports that nothing is left of the incarnation.
+func (i *incarnation) exited(s transport.Session) {
+	in := lifecycle.Exited(i.id, i.gen)
+	if r, ok := s.(transport.Reporter); ok {
+		in.Clean = r.Clean()
+	}
+	i.feedError(in, s.Err())
 }
 
 // reports returns the channels of a session that can tell more, nil ones otherwise.
@@ -122,13 +174,6 @@ func reports(s transport.Session) (heard, changed <-chan struct{}) {
 		return r.Heard(), r.Changed()
 	}
 	return nil, nil
-}
-
-func exit(s transport.Session, in lifecycle.Input) lifecycle.Input {
-	if r, ok := s.(transport.Reporter); ok {
-		in.Clean = r.Clean()
-	}
-	return in
 }
 
 // feedError feeds an input that may fail the peer, with the text of that failure.
@@ -148,6 +193,12 @@ func (i *incarnation) feedError(in lifecycle.Input, err error) {
 func (i *incarnation) healthy() bool {
 	v := i.h.machine.View(i.id)
 	return v.Gen == i.gen && (v.Phase == lifecycle.Dialing || v.Phase == lifecycle.Up)
+}
+
+// isUp reports whether the incarnation is the one that serves. Called with mu held.
+func (i *incarnation) isUp() bool {
+	v := i.h.machine.View(i.id)
+	return i.session != nil && v.Gen == i.gen && v.Phase == lifecycle.Up
 }
 
 // failureText is an error as listings show it: without the prefix that belongs to calls.

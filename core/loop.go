@@ -21,7 +21,7 @@ func (h *Host) step(in lifecycle.Input) {
 
 // advance feeds one input. Its output must be settled before mu is released.
 func (h *Host) advance(in lifecycle.Input) lifecycle.Output {
-	h.last = max(h.last, lifecycle.Instant(h.cfg.Clock.Since(h.origin)))
+	h.now()
 	out := h.machine.Step(h.last, in)
 	if h.cfg.Recorder != nil {
 		h.cfg.Recorder.add(h.last, in, out)
@@ -29,12 +29,24 @@ func (h *Host) advance(in lifecycle.Input) lifecycle.Output {
 	return out
 }
 
+// now reads the clock into last. The machine's time never runs backwards: after a clock did, it
+// goes on from where it was, so that no deadline is further away than before. A clock that
+// jumps ahead says that so much time has passed, and is believed.
+func (h *Host) now() lifecycle.Instant {
+	at := h.skew + lifecycle.Instant(h.cfg.Clock.Since(h.origin))
+	if at < h.last {
+		h.skew += h.last - at
+		at = h.last
+	}
+	h.last = at
+	return at
+}
+
 // settle publishes events before it answers tickets: whoever gets an answer and then looks
 // at the events finds what led to it.
 func (h *Host) settle(out lifecycle.Output) {
-	for i := range out.Events {
-		h.note(&out.Events[i])
-		h.publish(&out.Events[i])
+	if len(out.Events) > 0 {
+		h.publish(out.Events)
 	}
 	for i := range out.Effects {
 		h.perform(&out.Effects[i])
@@ -49,8 +61,16 @@ func (h *Host) settle(out lifecycle.Output) {
 // arm keeps the one timer no later than the machine's deadline (DESIGN D2). A timer that is
 // armed for an earlier moment is left alone: it fires, finds nothing due and is armed anew,
 // which costs less than to move it at every call.
+//
+// A deadline that is over although its timer has not fired yet is met here, after the input
+// that came first: a busy host must not make it wait for a lock, and a clock that jumped ahead
+// may have left its timers behind.
 func (h *Host) arm() {
 	at := h.machine.Deadline()
+	if at < h.last {
+		h.step(lifecycle.TimeReached())
+		return
+	}
 	if at >= h.armed {
 		return
 	}
@@ -75,8 +95,7 @@ func (h *Host) onTimer(seq uint64) {
 		return
 	}
 	h.armed = lifecycle.Never
-	h.last = max(h.last, lifecycle.Instant(h.cfg.Clock.Since(h.origin)))
-	if h.machine.Deadline() <= h.last {
+	if h.machine.Deadline() <= h.now() {
 		h.step(lifecycle.TimeReached())
 		return
 	}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/core/owner"
 	"github.com/mayfly-mcp/mayfly/core/transport"
@@ -26,43 +24,68 @@ type Owner struct {
 	agent  string
 	names  []string // by NameID
 	ids    map[string]lifecycle.NameID
-	claims []lifecycle.NameID // in declaration order
+	free   []lifecycle.NameID // of names that are not held any more
+	claims []lifecycle.NameID // in declaration order, or as Reorder left it
 	dead   bool
 }
 
 // Owner brings an owner to life. agent is the name under which its events appear. It lives
-// until Close.
+// until its Close, or that of the host.
 func (h *Host) Owner(agent string) (*Owner, error) {
 	own := owner.New(context.Background(), agent)
-	o, err := h.Attach(own.Token, agent)
+	o, err := h.attach(own.Token, agent, own)
 	if err != nil {
 		own.Close()
-		return nil, err
 	}
-	o.own = own
-	return o, nil
+	return o, err
 }
 
 // Attach lets a token hold claims: it is the owner, and its death releases them whatever
 // killed it (SPEC CL-13, PC-10). One token may be attached to several hosts, or to one host
 // under several names; each attachment is an incarnation of its own.
 func (h *Host) Attach(t *owner.Token, agent string) (*Owner, error) {
+	return h.attach(t, agent, nil)
+}
+
+func (h *Host) attach(t *owner.Token, agent string, own *owner.Owner) (*Owner, error) {
+	o, err := h.birth(t, agent, own)
+	if err != nil {
+		return nil, err
+	}
+	stop := t.OnDeath(o.release) // runs at once if the token died meanwhile
 	h.mu.Lock()
+	o.unhook = stop
+	over := h.bus.closed
+	h.mu.Unlock()
+	if over {
+		o.letGo()
+	}
+	return o, nil
+}
+
+func (h *Host) birth(t *owner.Token, agent string, own *owner.Owner) (*Owner, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.closing {
-		h.mu.Unlock()
 		return nil, ErrClosed
 	}
 	if !t.Alive() {
-		h.mu.Unlock()
 		return nil, refusal(lifecycle.ReasonDeadOwner, "the owner is dead")
 	}
 	h.lastID++
-	o := &Owner{h: h, id: h.lastID, token: t, agent: agent, ids: map[string]lifecycle.NameID{}}
+	o := &Owner{h: h, id: h.lastID, token: t, own: own, agent: agent, ids: map[string]lifecycle.NameID{}}
 	h.owners[o.id] = o
 	h.step(lifecycle.OwnerBorn(o.id))
-	h.mu.Unlock()
-	o.unhook = t.OnDeath(o.release) // runs at once if the token died meanwhile
 	return o, nil
+}
+
+// letGo ends the ties to the token: one that the host made dies, another one is left alone.
+func (o *Owner) letGo() {
+	if o.own != nil {
+		o.own.Close()
+		return
+	}
+	o.unhook()
 }
 
 // ID is the owner's number in events and rows. It is never reused.
@@ -124,18 +147,19 @@ func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) erro
 	}
 	p := h.byFP[fp]
 	if p == nil {
-		p = &peer{fp: fp, cfg: cloneConfig(cfg), share: terms.Share, began: -1}
+		p = &peer{fp: fp, name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
 		h.byFP[fp] = p
 	} else if !sameConfig(p.cfg, cfg) {
 		return fmt.Errorf("fingerprint %s already stands for another configuration", shortID(fp))
 	}
-	id := o.intern(name)
+	id, held := o.intern(name)
 	in := lifecycle.Declare(0, o.id, id, fp)
 	in.Policy = &terms.Policy
 	out := h.advance(in)
 	h.bind(h.machine.Claimed(o.id, id), p)
-	if !slices.Contains(o.claims, id) {
+	if !held {
 		o.claims = append(o.claims, id)
+		h.claims++
 	}
 	h.settle(out)
 	return nil
@@ -163,7 +187,40 @@ func (o *Owner) Release(name string) error {
 		return err
 	}
 	o.claims = slices.DeleteFunc(o.claims, func(c lifecycle.NameID) bool { return c == id })
+	h.claims--
 	h.step(lifecycle.Release(0, o.id, id))
+	delete(o.ids, name) // not before the events that carry it were read
+	o.names[id] = ""
+	o.free = append(o.free, id)
+	return nil
+}
+
+// Reorder changes the order in which the owner's claims are listed and asked for a tool: the
+// named ones first, in the order given, then the others as they were. Nothing is started or
+// stopped. A name that is not held, or given twice, is refused and changes nothing.
+func (o *Owner) Reorder(names []string) error {
+	o.h.mu.Lock()
+	defer o.h.mu.Unlock()
+	if err := o.mayAct(); err != nil {
+		return err
+	}
+	order := make([]lifecycle.NameID, 0, len(o.claims))
+	for _, n := range names {
+		id, err := o.claim(n)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(order, id) {
+			return fmt.Errorf("mcp '%s' is given twice in an order; name it once", n)
+		}
+		order = append(order, id)
+	}
+	for _, id := range o.claims {
+		if !slices.Contains(order[:len(names)], id) {
+			order = append(order, id)
+		}
+	}
+	o.claims = order
 	return nil
 }
 
@@ -179,11 +236,7 @@ func (o *Owner) Rename(agent string) {
 // refused and those in flight are abandoned (SPEC CL-13). A token that was attached lives on,
 // without these claims. A second Close does nothing.
 func (o *Owner) Close() {
-	if o.own != nil {
-		o.own.Close()
-		return
-	}
-	o.unhook()
+	o.letGo()
 	o.release()
 }
 
@@ -195,6 +248,7 @@ func (o *Owner) release() {
 	if o.dead {
 		return
 	}
+	h.claims -= len(o.claims)
 	o.dead, o.claims = true, nil
 	h.step(lifecycle.OwnerDied(o.id))
 	delete(h.owners, o.id)
@@ -214,40 +268,29 @@ func (o *Owner) mayAct() error {
 // claim finds the id of a claim that is held. Called with mu held.
 func (o *Owner) claim(name string) (lifecycle.NameID, error) {
 	id, ok := o.ids[name]
-	if !ok || !slices.Contains(o.claims, id) {
+	if !ok {
 		return 0, refusal(lifecycle.ReasonNoClaim, fmt.Sprintf("mcp '%s' is not registered", name))
 	}
 	return id, nil
 }
 
-func (o *Owner) intern(name string) lifecycle.NameID {
-	id, ok := o.ids[name]
-	if !ok {
+// intern numbers a name, and says whether a claim of that name is held. Called with mu held.
+func (o *Owner) intern(name string) (id lifecycle.NameID, held bool) {
+	if id, held = o.ids[name]; held {
+		return id, true
+	}
+	if n := len(o.free); n > 0 {
+		id, o.free = o.free[n-1], o.free[:n-1]
+		o.names[id] = name
+	} else {
 		id = lifecycle.NameID(len(o.names))
 		o.names = append(o.names, name)
-		o.ids[name] = id
 	}
-	return id
+	o.ids[name] = id
+	return id, false
 }
 
 // peerOf returns the payload behind a claim. Called with mu held.
 func (o *Owner) peerOf(id lifecycle.NameID) *peer {
 	return o.h.peers[o.h.machine.Claimed(o.id, id)]
-}
-
-// RefusedError is the cause inside a callerr.Error of kind Refused.
-type RefusedError struct {
-	Reason lifecycle.Reason // why the ticket was refused
-	Cause  lifecycle.Reason // the peer's failure, when Reason is ReasonFailed
-	// RetryAfter is when a call may try again, counted from the refusal; 0 when only a
-	// reconnect, or nothing, helps (SPEC DI-12).
-	RetryAfter time.Duration
-}
-
-// Error implements error.
-func (e *RefusedError) Error() string { return "refused: " + e.Reason.String() }
-
-func refusal(why lifecycle.Reason, msg string) *callerr.Error {
-	return &callerr.Error{Kind: callerr.Refused, Definite: true, Msg: msg,
-		Err: &RefusedError{Reason: why}}
 }

@@ -10,31 +10,46 @@ import (
 
 // refresh reads a peer's tool list again after it said that the list had changed. One runs at
 // a time for an incarnation: what changes meanwhile is covered by one more run, so that a
-// flood of notifications costs two listings (SPEC CA-10).
+// flood of notifications costs two listings (SPEC CA-10). A probe is a refresh whose failure
+// counts as the end of the session (SPEC CA-13).
 type refresh struct {
 	running bool
 	again   bool
+	probe   bool
 	began   lifecycle.Instant
 	cancel  context.CancelFunc
 }
 
-// relist starts a refresh or asks the running one for another round. A listing that has taken
-// longer than a call may is given up at this occasion; nothing waits for it.
+// relist starts a refresh or asks the running one for another round.
 func (i *incarnation) relist() {
 	h := i.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if i.session == nil || i.ctx.Err() != nil {
-		return // the list that ends the connect is read after the change
-	}
-	if r := &i.refresh; r.running {
-		r.again = true
-		if time.Duration(h.last-r.began) > h.cfg.Lifecycle.CallTimeout {
-			r.cancel()
-		}
+	h.now()
+	if i.refresh.running || i.session == nil {
+		// Before the connect is complete nobody knows whether the list that ends it was
+		// read before the change.
+		i.refresh.again = true
+		i.giveUpRefresh()
 		return
 	}
-	i.startRefresh()
+	if i.isUp() {
+		i.startRefresh()
+	}
+}
+
+// overdue reports whether a refresh has taken longer than a call may. Called with mu held.
+func (i *incarnation) overdue() bool {
+	r := &i.refresh
+	return r.running && time.Duration(i.h.last-r.began) > i.h.cfg.Lifecycle.CallTimeout
+}
+
+// giveUpRefresh ends a refresh that is overdue. No timer does: this is called when something
+// happens that the refresh keeps waiting. Called with mu held.
+func (i *incarnation) giveUpRefresh() {
+	if i.overdue() {
+		i.refresh.cancel()
+	}
 }
 
 // startRefresh is called with mu held.
@@ -53,17 +68,23 @@ func (i *incarnation) relisted(tools []transport.Tool, err error) {
 	h, p := i.h, i.peer
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	more := i.refresh.again
+	ended := i.refresh
 	i.refresh = refresh{}
-	if p.inc != i || i.ctx.Err() != nil {
+	switch {
+	case !i.isUp():
 		return
-	}
-	p.stale = err != nil
-	if err == nil {
-		p.live, p.known = tools, tools
+	case err != nil && ended.probe:
+		p.err = "it answers every call with an internal error, and a listing with: " + failureText(err)
+		h.step(lifecycle.SessionBroken(i.id, i.gen))
+		return
+	case err != nil:
+		p.stale = true
+	default:
+		p.live, p.stale = catalogueOf(tools), false
+		p.known = p.live
 		h.step(lifecycle.Relisted(i.id, i.gen, uint32(len(tools))))
 	}
-	if more {
+	if ended.again && i.isUp() {
 		i.startRefresh()
 	}
 }
@@ -75,19 +96,18 @@ const maxInternal = 3
 // answered counts internal errors. At the bound a listing decides: a bridge whose server died
 // fails it as well, and counts as broken. Called with mu held.
 func (i *incarnation) answered(internal bool) {
-	p := i.peer
 	if !internal {
-		p.internal = 0
+		i.internal = 0
 		return
 	}
-	p.internal++
-	if p.internal < maxInternal || p.inc != i || i.ctx.Err() != nil {
+	if i.internal++; i.internal < maxInternal || !i.isUp() {
 		return
 	}
-	p.internal = 0
-	i.h.wg.Go(func() {
-		if _, err := i.session.List(i.ctx); err != nil {
-			i.feedError(lifecycle.SessionBroken(i.id, i.gen), err)
-		}
-	})
+	i.internal = 0
+	if i.refresh.running {
+		i.giveUpRefresh()
+	} else {
+		i.startRefresh()
+	}
+	i.refresh.probe = true
 }

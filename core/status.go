@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -22,7 +21,7 @@ type Status struct {
 	Stuck    bool
 	// Error is the text of the last failure; it stays after the peer aged (SPEC ST-8).
 	Error      string
-	Tools      []transport.Tool
+	Tools      []transport.Tool // shared, do not change it
 	Generation lifecycle.Generation
 	Claims     int // of all owners
 	InFlight   int
@@ -44,6 +43,7 @@ type Status struct {
 func (o *Owner) List() []Status {
 	o.h.mu.Lock()
 	defer o.h.mu.Unlock()
+	o.h.now()
 	out := make([]Status, len(o.claims))
 	for i, id := range o.claims {
 		out[i] = o.status(id)
@@ -57,16 +57,22 @@ func (o *Owner) status(id lifecycle.NameID) Status {
 	p := o.peerOf(id)
 	v := o.h.machine.View(o.h.machine.Claimed(o.id, id))
 	s := Status{
-		Owner: o.id, Agent: o.agent, Name: o.names[id], Peer: shortID(p.fp), State: v.State,
+		Owner: o.id, Agent: o.agent, Name: o.names[id], Peer: p.name, State: v.State,
 		Stopping: v.Phase == lifecycle.Stopping, Stuck: v.Stage == lifecycle.StageStuck,
-		Error: o.h.failure(v.Reason, p), Generation: v.Gen, Claims: v.Claims, InFlight: v.InFlight,
-		Since: o.h.origin.Add(time.Duration(v.Since)), Queued: v.Queued, Stale: p.stale, Policy: v.Policy, Share: p.share,
+		Generation: v.Gen, Claims: v.Claims, InFlight: v.InFlight,
+		Since: o.h.origin.Add(time.Duration(v.Since)), Queued: v.Queued, Policy: v.Policy, Share: p.share,
 	}
-	if v.State == lifecycle.Failed && v.RetryAt != lifecycle.Never {
-		s.RetryAfter = max(time.Duration(v.RetryAt-o.h.last), 1)
+	if v.Reason != lifecycle.NoReason {
+		s.Error = p.why
+	}
+	if v.State == lifecycle.Failed {
+		s.RetryAfter = o.h.until(v.RetryAt)
+	}
+	if v.State == lifecycle.Connected {
+		s.Stale = p.stale || p.inc.overdue()
 	}
 	if v.Tools > 0 {
-		s.Tools = slices.Clone(p.live)
+		s.Tools = p.live.list()
 	}
 	return s
 }
@@ -95,12 +101,12 @@ func (o *Owner) settled(ctx context.Context, name string, open opener) (Status, 
 		return Status{}, err
 	}
 	w := o.open(id, open)
+	h.await(ctx, w)
 	h.mu.Unlock()
-	r := h.wait(ctx, w)
-	if r.Kind != lifecycle.ReplySettled {
-		return Status{}, h.refused(&r, w.text)
+	if w.settled == nil {
+		return Status{}, w.refused()
 	}
-	return w.settled, nil
+	return *w.settled, nil
 }
 
 func (o *Owner) claimToAct(name string) (lifecycle.NameID, error) {

@@ -1,0 +1,48 @@
+package core_test
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/mayfly-mcp/mayfly/fakes"
+)
+
+// bare is a transport that costs nothing, so that a benchmark measures the host alone. Its
+// sessions live until they are told to stop.
+type bare struct{}
+
+func (bare) Dial(context.Context, transport.Config) (transport.Session, error) {
+	return &bareSession{down: make(chan struct{}), done: make(chan struct{})}, nil
+}
+
+type bareSession struct{ down, done chan struct{} }
+
+var bareResult = fakes.Text("x")
+
+func (*bareSession) Initialize(context.Context) ([]transport.Tool, error) {
+	return fakes.Tools("echo"), nil
+}
+
+func (*bareSession) List(context.Context) ([]transport.Tool, error) { return fakes.Tools("echo"), nil }
+
+// Call waits for nothing, but looks at its context as every session does.
+func (s *bareSession) Call(ctx context.Context, _ string, _ json.RawMessage) (*transport.Result, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	default:
+		return bareResult, nil
+	}
+}
+
+func (s *bareSession) Stop(stage transport.Stage) {
+	if stage == transport.StageClose {
+		close(s.down)
+		close(s.done)
+	}
+}
+
+func (s *bareSession) Down() <-chan struct{} { return s.down }
+func (s *bareSession) Done() <-chan struct{} { return s.done }
+func (*bareSession) Err() error              { return nil }
