@@ -129,7 +129,7 @@ func TestAcknowledgedEditsSurviveAKill(t *testing.T) {
 		default:
 			t.Fatalf("kill %d (seed %d): found %q, want %q or %q", n, seed, found.Description, last, maybe)
 		}
-		last, maybe = found.Description, found.Description
+		last = found.Description
 		deadly := done + 1 + random.IntN(2*(edits-done)/(kills-n))
 		if n == kills-1 {
 			deadly = edits

@@ -162,8 +162,8 @@
 // declaration is replaced in one step, not all of them in one. A backup is as old as the last
 // start or clean end. The order of an agent's MCPs, where two export one tool, is the order in
 // which they were first declared until the daemon restarts, even if an update reorders the
-// list. An edit whose error speaks of "safely" may appear after a crash, unless a later one took it
-// back. Tool results are
-// cut at 1 MiB, with a mark. The lock needs flock; elsewhere the probe of the socket alone
+// list. An edit whose error speaks of "safely" may appear after a crash, unless a later one
+// took it back. Tool results are cut at 1 MiB, with a mark. The limit of open files is
+// compared with max_live alone, not with max_connections. The lock needs flock; elsewhere the probe of the socket alone
 // keeps two daemons apart.
 package daemon

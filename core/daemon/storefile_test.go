@@ -105,24 +105,8 @@ func damages(t *testing.T) map[string]struct {
 	do   func(path string)
 	want string
 } {
-	edit := func(path string, f func(*bolt.Tx) error) {
-		db, err := bolt.Open(path, 0o600, nil)
-		if err == nil {
-			err = errors.Join(db.Update(f), db.Close())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	patch := func(path string, f func(data []byte) []byte) {
-		data, err := os.ReadFile(path)
-		if err == nil {
-			err = os.WriteFile(path, f(data), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	edit := func(path string, f func(*bolt.Tx) error) { editFile(t, path, f) }
+	patch := func(path string, f func(data []byte) []byte) { patchFile(t, path, f) }
 	type damage = struct {
 		do   func(path string)
 		want string
@@ -171,6 +155,26 @@ func damages(t *testing.T) map[string]struct {
 		"a lost second root": {func(path string) {
 			patch(path, func(data []byte) []byte { data[os.Getpagesize()+40]++; return data })
 		}, "its second root: it fails its checksum"},
+	}
+}
+
+// editFile changes a store behind its back.
+func editFile(t *testing.T, path string, f func(*bolt.Tx) error) {
+	t.Helper()
+	db, err := bolt.Open(path, 0o600, nil)
+	if err == nil {
+		err = errors.Join(db.Update(f), db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patchFile changes its bytes.
+func patchFile(t *testing.T, path string, f func(data []byte) []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, f([]byte(read(t, path))), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
