@@ -94,6 +94,9 @@ func (h *Host) onTimer(seq uint64) {
 	if seq != h.timerSeq || h.armed == lifecycle.Never {
 		return
 	}
+	if behind := h.armed - h.now(); behind > 0 {
+		h.skew += behind // the clock was set back, but so much time has passed at least
+	}
 	h.armed = lifecycle.Never
 	if h.machine.Deadline() <= h.now() {
 		h.step(lifecycle.TimeReached())

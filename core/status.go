@@ -31,8 +31,9 @@ type Status struct {
 	Queued bool
 	Stale  bool
 	// RetryAfter is when a Failed peer may be tried again by a call; 0 when only a reconnect
-	// helps, or nothing is to be tried (SPEC DI-12).
+	// helps, or nothing is to be tried (SPEC DI-12). RetryAt is the same as a moment.
 	RetryAfter time.Duration
+	RetryAt    time.Time
 	// Policy is in force for the peer, where it differs from the host's settings, and Share
 	// the way in which it is shared (SPEC RE-10, ID-7).
 	Policy lifecycle.Policy
@@ -65,8 +66,9 @@ func (o *Owner) status(id lifecycle.NameID) Status {
 	if v.Reason != lifecycle.NoReason {
 		s.Error = p.why
 	}
-	if v.State == lifecycle.Failed {
+	if v.State == lifecycle.Failed && v.RetryAt != lifecycle.Never {
 		s.RetryAfter = o.h.until(v.RetryAt)
+		s.RetryAt = o.h.origin.Add(time.Duration(v.RetryAt))
 	}
 	if v.State == lifecycle.Connected {
 		s.Stale = p.stale || p.inc.overdue()
