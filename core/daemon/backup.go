@@ -25,7 +25,7 @@ func (h home) found(k disk) error {
 		return fmt.Errorf("cannot look at the store: %w", err)
 	}
 	var records []*record
-	data, err := os.ReadFile(h.legacy)
+	data, err := readRegular(h.legacy, maxStoreFile)
 	switch {
 	case err == nil:
 		if records, err = parseStore(data); err != nil {
@@ -44,7 +44,7 @@ func (h home) found(k disk) error {
 // again looks for a store.json beside a store. It is what a takeover that was cut off left,
 // or somebody put it there, which only they can sort out.
 func (h home) again(k disk) error {
-	data, err := os.ReadFile(h.legacy)
+	data, err := readRegular(h.legacy, maxStoreFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -233,7 +233,7 @@ func readCopy(path string) ([]*record, error) {
 		records, _, err := readStore(path)
 		return records, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := readRegular(path, maxStoreFile)
 	if err != nil {
 		return nil, err
 	}

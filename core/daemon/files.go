@@ -110,7 +110,7 @@ func clearTemporary(path string) error {
 
 // readKey reads a secret key, or makes one where there is none.
 func (fsys files) readKey(path string, size int, make func() []byte) ([]byte, error) {
-	key, err := os.ReadFile(path)
+	key, err := readRegular(path, maxStoreFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		key = make()

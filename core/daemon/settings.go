@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -121,18 +120,11 @@ func (d duration) String() string { return time.Duration(d).String() }
 // loadSettings reads config.toml. A file that is not there is an empty one.
 func loadSettings(path string) (*settings, error) {
 	s := defaultSettings(path)
-	info, err := os.Stat(path)
+	text, err := readRegular(path, maxSettings)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return s, nil
 	case err != nil:
-		return nil, fmt.Errorf("cannot read the configuration: %w", err)
-	case info.Size() > maxSettings:
-		return nil, fmt.Errorf("%s has %d bytes, more than the %d that a configuration may have; is it the right file?",
-			path, info.Size(), maxSettings)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
 	meta, err := toml.Decode(string(text), s)

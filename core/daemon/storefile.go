@@ -83,7 +83,7 @@ func readStore(path string) ([]*record, digest, error) {
 	if info.Size() > maxStoreFile {
 		return nil, digest{}, fmt.Errorf("it has %d bytes, more than a store may have", info.Size())
 	}
-	data, err := os.ReadFile(path)
+	data, err := readRegular(path, maxStoreFile)
 	if err != nil {
 		return nil, digest{}, err
 	}
