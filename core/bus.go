@@ -42,9 +42,8 @@ var ErrEnded = errors.New("core: the subscription has ended")
 // bus fans events out. Publishing never blocks and costs a bounded amount for a subscriber
 // that never reads. It is guarded by Host.mu.
 type bus struct {
-	seq    uint64
-	subs   []*Subscription
-	closed bool
+	seq  uint64
+	subs []*Subscription
 }
 
 // Subscription is one subscriber's view of the events.
