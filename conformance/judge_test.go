@@ -138,6 +138,7 @@ func TestRule(t *testing.T) {
 		{"a wait in vain", running, t.Context(), fmt.Errorf("x: %w", context.DeadlineExceeded), Fail},
 		{"a wait without a daemon", idle, t.Context(), fmt.Errorf("x: %w", context.DeadlineExceeded), HarnessError},
 		{"anything else", running, t.Context(), errors.New("no room on the disk"), HarnessError},
+		{"a fault seen in an interrupt", running, interrupted, failf("x: %v", context.Canceled), HarnessError},
 		{"an interrupt", running, interrupted, fmt.Errorf("x: %w", context.Canceled), HarnessError},
 	} {
 		if got := tt.p.rule(tt.ctx, "seen", tt.err); got.verdict != tt.want || got.evidence == "" {

@@ -53,6 +53,9 @@ func (p *probe) rule(ctx context.Context, evidence string, err error) ruling {
 	if err == nil {
 		return ruling{Pass, evidence}
 	}
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return ruling{HarnessError, "interrupted"} // whatever it saw, it may have seen for that reason
+	}
 	if r, ok := errors.AsType[*ruling](err); ok {
 		return *r
 	}
@@ -64,8 +67,6 @@ func (p *probe) rule(ctx context.Context, evidence string, err error) ruling {
 	_, refused := errors.AsType[*wire.Error](err)
 	_, dialect := errors.AsType[*wire.UnexpectedError](err)
 	switch ended := p.endedByItself(); {
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return ruling{HarnessError, "interrupted"}
 	case ended != "":
 		return ruling{Fail, ended + "; it was noticed as: " + err.Error()}
 	case refused, dialect, lost:

@@ -83,7 +83,8 @@ func parsed(fs *flag.FlagSet, args []string, stderr io.Writer) (code int, done b
 	return 0, false
 }
 
-// certify runs the checks and writes the report, also that of an interrupted run.
+// certify runs the checks and writes the report. An interrupted run has none: it would take
+// the place of one that says something.
 func certify(ctx context.Context, opts conformance.Options, dir string) (*conformance.Report, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -95,6 +96,9 @@ func certify(ctx context.Context, opts conformance.Options, dir string) (*confor
 	report, err := conformance.Run(ctx, conformance.Embedded(exe), opts)
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted; everything that was started has been ended, and no report was written")
 	}
 	return report, report.Save(dir)
 }

@@ -174,7 +174,11 @@ func (f *runFlags) slots() int {
 }
 
 func (f *runFlags) one(ctx context.Context, file *scenarios.File, exe string) runResult {
-	r := runResult{File: file.Name, World: f.in, Verdict: "ok", file: file}
+	r := runResult{File: file.Name, World: f.in, Verdict: "ok", file: file, report: &scenarios.Report{File: file.Name}}
+	if missing := conformance.Missing(file.Needs()); f.all && len(missing) > 0 {
+		r.Verdict, r.Failures = "left out", []string{"it needs " + strings.Join(missing, ", ") + " in PATH"}
+		return r
+	}
 	var err error
 	switch f.in {
 	case scenarios.Machine:
@@ -217,7 +221,7 @@ func (f *runFlags) show(r runResult, stdout, stderr io.Writer) int {
 		}
 	}
 	switch r.Verdict {
-	case "ok", "updated":
+	case "ok", "updated", "left out":
 		return exitOK
 	case "failed":
 		return exitFailed
