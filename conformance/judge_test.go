@@ -94,6 +94,19 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+func TestControlComparesSpawns(t *testing.T) {
+	c := &control{}
+	at := time.Now()
+	c.recordSpawn(at, at.Add(50*time.Millisecond))
+	c.recordSpawn(at.Add(s), at.Add(s+350*time.Millisecond))
+	if got := c.overshoot(at, at.Add(2*s)); got != 300*time.Millisecond {
+		t.Errorf("a start that took 350 ms after one of 50 ms is a stall of %v, want 300ms", got)
+	}
+	if got := c.noise().SpawnMS; got != 50 {
+		t.Errorf("the quickest start took %d ms, want 50", got)
+	}
+}
+
 func TestControlSeesStalls(t *testing.T) {
 	c := &control{}
 	at := time.Now()

@@ -22,7 +22,8 @@ const (
 	// grace is what a check may take to notice that its patience has ended. Then everything
 	// of it is killed, and after another grace it is given up.
 	grace = 15 * time.Second
-	// attempts is how often a check is run whose window was noisy.
+	// attempts is how often a check is run whose window was noisy, the first time beside
+	// others, then alone.
 	attempts = 3
 	// maxStall is the noise up to which margins of a second still mean something.
 	maxStall = 500 * time.Millisecond
@@ -66,7 +67,7 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	if err := t.preflight(ctx); err != nil {
 		return nil, err
 	}
-	s := &session{target: t, opts: o, control: startControl(), audit: &audit{}}
+	s := &session{target: t, opts: o, control: startControl(t.Peer), audit: &audit{}}
 	began := time.Now()
 	results := s.runAll(ctx)
 	s.control.close()
@@ -100,11 +101,23 @@ func (s *session) runAll(ctx context.Context) []Result {
 	var rest []int
 	for i, c := range s.opts.Checks {
 		if c.quiet {
-			results[i] = s.tell(s.runOne(ctx, c))
+			results[i], _ = s.runOne(ctx, c, attempts)
+			s.tell(results[i])
 		} else {
 			rest = append(rest, i)
 		}
 	}
+	noisy := s.sideBySide(ctx, rest, results)
+	for _, i := range noisy {
+		results[i], _ = s.runOne(ctx, s.opts.Checks[i], attempts-1)
+		s.tell(results[i])
+	}
+	return results
+}
+
+// sideBySide runs the checks with the given positions and returns those whose window was too
+// noisy: the noise may have been their own.
+func (s *session) sideBySide(ctx context.Context, rest []int, results []Result) (noisy []int) {
 	slices.SortStableFunc(rest, func(a, b int) int {
 		return cmp.Compare(s.opts.Checks[b].cost, s.opts.Checks[a].cost)
 	})
@@ -114,43 +127,51 @@ func (s *session) runAll(ctx context.Context) []Result {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			results[i] = s.tell(s.runOne(ctx, s.opts.Checks[i]))
+			r, quiet := s.runOne(ctx, s.opts.Checks[i], 1)
+			if results[i] = r; quiet {
+				s.tell(r)
+				return
+			}
+			s.telling.Lock()
+			defer s.telling.Unlock()
+			noisy = append(noisy, i)
 		})
 	}
 	wg.Wait()
-	return results
+	slices.Sort(noisy)
+	return noisy
 }
 
-func (s *session) tell(r Result) Result {
+func (s *session) tell(r Result) {
 	if s.opts.Progress != nil {
 		s.telling.Lock()
 		defer s.telling.Unlock()
 		s.opts.Progress(r)
 	}
-	return r
 }
 
-// runOne runs one check until its window was quiet enough. What is discarded is discarded
-// for the noise alone, whatever its outcome was.
-func (s *session) runOne(ctx context.Context, c Check) Result {
+// runOne runs one check until its window was quiet enough, or as often as it may. What is
+// discarded is discarded for the noise alone, whatever its outcome was.
+func (s *session) runOne(ctx context.Context, c Check, tries int) (_ Result, quiet bool) {
 	r := Result{ID: c.ID, Title: c.Title, Clauses: c.Clauses, Level: c.Level()}
 	began := time.Now()
 	for try := 1; ; try++ {
 		from := time.Now()
 		judged, log := s.attempt(ctx, c)
 		noise := s.control.overshoot(from, time.Now())
-		if c.timed && noise > maxStall && judged.verdict != HarnessError {
-			if try < attempts && ctx.Err() == nil {
+		quiet = !c.timed || noise <= maxStall || judged.verdict == HarnessError
+		if !quiet {
+			if try < tries && ctx.Err() == nil {
 				continue
 			}
-			judged = ruling{Inconclusive, fmt.Sprintf("discarded %d times: the machine stalled for %v", try, noise.Round(time.Millisecond))}
+			judged = ruling{Inconclusive, fmt.Sprintf("discarded: the machine stalled for %v", noise.Round(time.Millisecond))}
 		}
 		r.Verdict, r.Evidence = judged.verdict, oneLine(judged.evidence)
 		if r.Verdict != Pass {
 			r.Log = log
 		}
 		r.DurationMS = ms(time.Since(began))
-		return r
+		return r, quiet
 	}
 }
 
