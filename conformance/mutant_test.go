@@ -93,7 +93,10 @@ func TestMutants(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, mutantsAtOnce)
-	for _, name := range order {
+	for i, name := range order {
+		if i%mutantStep != 0 {
+			continue
+		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()

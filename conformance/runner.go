@@ -18,7 +18,7 @@ import (
 const (
 	// patience is what a daemon may take for all that a check asks of it, on top of the
 	// check's own cost. Nothing that a sound daemon does takes a tenth of it.
-	patience = 45 * time.Second
+	patience = 90 * time.Second
 	// grace is what a check may take to notice that its patience has ended. Then everything
 	// of it is killed, and after another grace it is given up.
 	grace = 15 * time.Second
@@ -27,6 +27,8 @@ const (
 	attempts = 3
 	// maxStall is the noise up to which margins of a second still mean something.
 	maxStall = 500 * time.Millisecond
+	// maxFreeze is the noise beyond which even a wait in vain says nothing about the daemon.
+	maxFreeze = 3 * time.Second
 	// parallelPerCPU is how many checks run side by side on each processor. They mostly wait.
 	parallelPerCPU = 5
 	// maxParallel bounds them on large machines, where descriptors become the limit.
@@ -159,12 +161,16 @@ func (s *session) runOne(ctx context.Context, c Check, tries int) (_ Result, qui
 		from := time.Now()
 		judged, log := s.attempt(ctx, c)
 		noise := s.control.overshoot(from, time.Now())
-		quiet = !c.timed || noise <= maxStall || judged.verdict == HarnessError
+		limit := maxFreeze
+		if c.timed {
+			limit = maxStall
+		}
+		quiet = noise <= limit || judged.verdict == HarnessError || !c.timed && !judged.waited
 		if !quiet {
 			if try < tries && ctx.Err() == nil {
 				continue
 			}
-			judged = ruling{Inconclusive, fmt.Sprintf("discarded: the machine stalled for %v", noise.Round(time.Millisecond))}
+			judged = ruling{verdict: Inconclusive, evidence: fmt.Sprintf("discarded: the machine stalled for %v", noise.Round(time.Millisecond))}
 		}
 		r.Verdict, r.Evidence = judged.verdict, oneLine(judged.evidence)
 		if r.Verdict != Pass {
@@ -181,11 +187,11 @@ var errWatchdog = fmt.Errorf("the check's time is over: %w", context.DeadlineExc
 // attempt runs a check once, in a goroutine that may panic or never return.
 func (s *session) attempt(ctx context.Context, c Check) (ruling, []string) {
 	if ctx.Err() != nil {
-		return ruling{HarnessError, "interrupted"}, nil
+		return ruling{verdict: HarnessError, evidence: "interrupted"}, nil
 	}
 	p := &probe{target: s.target, control: s.control, audit: s.audit}
 	if missing := Missing(c.Needs); len(missing) > 0 {
-		return ruling{NotObserved, fmt.Sprintf("it needs %v in PATH", missing)}, nil
+		return ruling{verdict: NotObserved, evidence: fmt.Sprintf("it needs %v in PATH", missing)}, nil
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, s.opts.patience+c.cost, errWatchdog)
 	defer cancel()
@@ -204,14 +210,14 @@ func (s *session) attempt(ctx context.Context, c Check) (ruling, []string) {
 			p.discard()
 		}
 	}
-	return ruling{HarnessError, fmt.Sprintf("the check did not return within %v", s.opts.patience+c.cost+2*s.opts.grace)}, p.log()
+	return ruling{verdict: HarnessError, evidence: fmt.Sprintf("the check did not return within %v", s.opts.patience+c.cost+2*s.opts.grace)}, p.log()
 }
 
 // perform runs the check and judges what it returned. A panic is a bug of the check.
 func (p *probe) perform(ctx context.Context, c Check) (r ruling) {
 	defer func() {
 		if v := recover(); v != nil {
-			r = ruling{HarnessError, fmt.Sprintf("panic: %v at %s", v, panicSite(debug.Stack()))}
+			r = ruling{verdict: HarnessError, evidence: fmt.Sprintf("panic: %v at %s", v, panicSite(debug.Stack()))}
 		}
 	}()
 	evidence, err := c.run(ctx, p)
