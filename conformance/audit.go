@@ -52,6 +52,8 @@ func (a *audit) result() Result {
 			strings.Join(a.faults[:min(len(a.faults), maxAudit)], "; "))
 	case a.daemons == 0:
 		r.Verdict, r.Evidence = NotObserved, "no daemon came to an orderly end"
+	case a.servers == 0:
+		r.Verdict, r.Evidence = NotObserved, "no server was spawned that could have been left"
 	}
 	return r
 }

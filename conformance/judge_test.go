@@ -159,3 +159,17 @@ func TestRule(t *testing.T) {
 		}
 	}
 }
+
+// A machine that is out of descriptors is nobody's fault but the machine's.
+func TestStarvedMachineIsNoFailure(t *testing.T) {
+	p := &probe{}
+	for err, want := range map[error]Verdict{
+		failf("the answer was FAILED: fork/exec: too many open files"): HarnessError,
+		failf("wrote nothing: no space left on device"):                HarnessError,
+		failf("the answer was FAILED"):                                 Fail,
+	} {
+		if got := p.rule(t.Context(), "", err); got.verdict != want {
+			t.Errorf("%v is judged %s (%s), want %s", err, got.verdict, got.evidence, want)
+		}
+	}
+}

@@ -66,7 +66,10 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 	if r.ctl, err = observer.Listen(observer.Config{Dir: r.dir}); err != nil {
 		return nil, fmt.Errorf("%w; set TMPDIR to a short path", err)
 	}
-	return r, r.boot(ctx)
+	if err := r.boot(ctx); err != nil {
+		return nil, err // the caller has nothing to close
+	}
+	return r, nil
 }
 
 // boot starts the daemon in its home, for the first time or again.

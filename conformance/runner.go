@@ -64,6 +64,7 @@ func (o Options) complete() Options {
 // when it does not start. When ctx ends, everything that was started is ended before Run
 // returns, and the verdicts that are missing are HARNESS-ERROR.
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
+	partial := o.Checks != nil
 	o = o.complete()
 	observer.Seal() // what the caller left open is no leak of the daemon
 	if err := t.preflight(ctx); err != nil {
@@ -73,7 +74,9 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	began := time.Now()
 	results := s.runAll(ctx)
 	s.control.close()
-	return newReport(t, began, s.control.noise(), append(results, s.audit.result())), nil
+	report := newReport(t, began, s.control.noise(), append(results, s.audit.result()))
+	report.Partial = partial
+	return report, nil
 }
 
 // preflight starts the target once, since a daemon that does not start fails no check: there

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 
 	"github.com/mayfly-mcp/mayfly/core/wire"
@@ -56,7 +57,21 @@ func (p *probe) rule(ctx context.Context, evidence string, err error) ruling {
 	}
 	r := p.blame(ctx, err)
 	r.waited = ctx.Err() != nil
+	if want := starved(r.evidence); r.verdict == Fail && want != "" {
+		r.verdict = HarnessError
+		r.evidence = "this machine ran out of something (" + want + "), which says nothing about the daemon: " + r.evidence
+	}
 	return r
+}
+
+// starved finds the words of a machine that has run out of descriptors, memory or disk.
+func starved(evidence string) string {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC} {
+		if strings.Contains(evidence, errno.Error()) {
+			return errno.Error()
+		}
+	}
+	return ""
 }
 
 // blame finds out whose doing an error is.

@@ -45,7 +45,7 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		return code
 	}
 	opts := conformance.Options{Parallel: *parallel, Progress: progress(stderr)}
-	if *ids != "" {
+	if isSet(fs, "check") {
 		checks, err := conformance.Find(strings.Split(*ids, ",")...)
 		if err != nil {
 			fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
@@ -81,6 +81,13 @@ func parsed(fs *flag.FlagSet, args []string, stderr io.Writer) (code int, done b
 		return exitUsage, true
 	}
 	return 0, false
+}
+
+// isSet says whether a flag was given, with whatever value: an empty list of checks is a
+// mistake, not a wish for all of them.
+func isSet(fs *flag.FlagSet, name string) (set bool) {
+	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // certify runs the checks and writes the report. An interrupted run has none: it would take

@@ -8,7 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/mayfly-mcp/mayfly/core/daemon"
 )
@@ -22,7 +24,7 @@ TCP, whose port is in DIR/run/crabtalk.port. "daemon ready" on stderr says that 
 `
 
 // runServe runs the reference daemon in the foreground.
-func runServe(ctx context.Context, args []string, _ io.Reader, _, stderr io.Writer) int {
+func runServe(ctx context.Context, args []string, stdin io.Reader, _, stderr io.Writer) int {
 	var level slog.Level
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -30,6 +32,7 @@ func runServe(ctx context.Context, args []string, _ io.Reader, _, stderr io.Writ
 		fmt.Fprint(stderr, serveUsage)
 		fs.PrintDefaults()
 	}
+	untilEOF := fs.Bool("until-eof", false, "stop in order when standard input ends: for runners, whose death it then survives by a moment only")
 	home := fs.String("home", "", "directory of the daemon (default $MAYFLY_HOME, else ~/.mayfly)")
 	tcp := fs.String("tcp", "", "loopback address, or off (default "+daemon.DefaultTCPAddr+", or a free port when that is taken)")
 	fs.TextVar(&level, "log-level", slog.LevelInfo, "least level that is logged: debug, info, warn or error")
@@ -53,8 +56,22 @@ func runServe(ctx context.Context, args []string, _ io.Reader, _, stderr io.Writ
 		fmt.Fprintln(stderr, "mayfly serve:", err)
 		return exitUsage
 	}
+	surviveLogReader()
+	if *untilEOF {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		go func() {
+			_, _ = io.Copy(io.Discard, stdin) // an error ends the wait as well as EOF does
+			cancel()
+		}()
+	}
 	return serve(ctx, cfg, stderr)
 }
+
+// surviveLogReader keeps the daemon alive when whoever reads its log goes away: a write then
+// fails, and the peers are not abandoned for it. The signal is caught rather than ignored,
+// since servers would inherit that.
+func surviveLogReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 func serve(ctx context.Context, cfg daemon.Config, stderr io.Writer) int {
 	d, err := daemon.Open(cfg)
