@@ -9,6 +9,12 @@ import (
 // auditID is the check that every run ends with.
 const auditID = "leaves-nothing-behind"
 
+// auditCheck describes it in lists. It has nothing to run: it watches all others.
+func auditCheck() Check {
+	return Check{ID: auditID, Title: "Every daemon stops on SIGTERM with exit code 0, and no process of it is left.",
+		Clauses: []string{"SH-1", "PR-1", "PR-2"}}
+}
+
 // maxAudit bounds the lines of evidence of the audit.
 const maxAudit = 5
 
@@ -36,9 +42,8 @@ func (a *audit) closed(r *rig, err error) {
 func (a *audit) result() Result {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := Result{ID: auditID, Title: "Every daemon stops on SIGTERM with exit code 0, and no process of it is left.",
-		Clauses: []string{"SH-1", "PR-1", "PR-2"}, Verdict: Pass}
-	r.Level = clauseTags[r.Clauses[0]].level()
+	c := auditCheck()
+	r := Result{ID: c.ID, Title: c.Title, Clauses: c.Clauses, Level: c.Level(), Verdict: Pass}
 	r.Evidence = fmt.Sprintf("%d daemons stopped, %d servers spawned, none left", a.daemons, a.servers)
 	switch {
 	case len(a.faults) > 0:
@@ -47,6 +52,8 @@ func (a *audit) result() Result {
 			strings.Join(a.faults[:min(len(a.faults), maxAudit)], "; "))
 	case a.daemons == 0:
 		r.Verdict, r.Evidence = NotObserved, "no daemon came to an orderly end"
+	case a.servers == 0:
+		r.Verdict, r.Evidence = NotObserved, "no server was spawned that could have been left"
 	}
 	return r
 }

@@ -16,18 +16,19 @@ import (
 // Catalogue returns the checks of a certificate, in the order of the report: those written
 // by hand, then one for each scenario that runs live and needs nothing but the target.
 func Catalogue() []Check {
-	return slices.DeleteFunc(Everything(), func(c Check) bool { return len(c.Needs) > 0 })
+	return slices.DeleteFunc(Everything(), func(c Check) bool { return len(c.Needs) > 0 || c.ID == auditID })
 }
 
-// Everything returns all checks, those included that need more than the target and run only
-// by name.
+// Everything returns all checks, to be listed: those that need more than the target and run
+// only by name, and the audit of what was left behind, which ends every run.
 func Everything() []Check {
 	return slices.Concat(frameChecks(), inputChecks(), gateChecks(), replyChecks(), timeChecks(), secretChecks(),
-		processChecks(), homeChecks(), scenarioChecks())
+		processChecks(), homeChecks(), scenarioChecks(), []Check{auditCheck()})
 }
 
 // Find returns the checks with the given ids, in the order of the catalogue. An unknown id
-// is an error that names its like.
+// is an error that names its like. The audit is part of every run; alone, it is one over the
+// whole catalogue.
 func Find(ids ...string) ([]Check, error) {
 	all := Everything()
 	var errs []error
@@ -39,7 +40,11 @@ func Find(ids ...string) ([]Check, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(c Check) bool { return !slices.Contains(ids, c.ID) }), nil
+	found := slices.DeleteFunc(all, func(c Check) bool { return !slices.Contains(ids, c.ID) || c.ID == auditID })
+	if len(found) == 0 {
+		return Catalogue(), nil
+	}
+	return found, nil
 }
 
 // maxNear bounds the suggestions for an unknown id.

@@ -135,6 +135,6 @@ const logTail = 20
 // brisk are settings under which nothing takes long and nothing is evicted meanwhile.
 func brisk() scenarios.Settings {
 	s := scenarios.DefaultSettings()
-	s.ConnectTimeout, s.CallTimeout, s.Grace = 20*time.Second, 20*time.Second, time.Second
+	s.ConnectTimeout, s.CallTimeout, s.Grace = time.Minute, time.Minute, time.Second
 	return s
 }

@@ -15,6 +15,7 @@ type eventLog struct {
 	stream *wire.Stream[*pb.McpEventMsg]
 	cancel context.CancelFunc
 	done   chan struct{}
+	proven bool // an event was seen, so the daemon has taken the subscription; of the rig alone
 
 	mu   sync.Mutex
 	seen []*pb.McpEventMsg
@@ -22,8 +23,8 @@ type eventLog struct {
 	news chan struct{} // closed and replaced when an event came
 }
 
-// follow subscribes. The protocol acknowledges no subscription, so what happens before the
-// daemon has read the request is missed: a rig provokes an event of its own before use.
+// follow subscribes. What happens before the daemon has taken the request is missed; see
+// rig.prepareFence.
 func follow(ctx context.Context, c *wire.Client) (*eventLog, error) {
 	l := &eventLog{done: make(chan struct{}), news: make(chan struct{})}
 	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -16,9 +16,9 @@ import (
 
 // Sizes of the check about a client that does not read.
 const (
-	unreadAnswers = 48  // below what a connection may have outstanding
-	unreadSize    = 1e6 // bytes of each, below what an AgentConfig may have
-	promptly      = 5 * time.Second
+	unreadAnswers = 48               // below what a connection may have outstanding
+	unreadSize    = 1e6              // bytes of each, below what an AgentConfig may have
+	promptly      = 15 * time.Second // far more than it takes, and less than a client may take to read
 )
 
 // homeChecks are about the daemon as a process: how it starts, ends and comes back.

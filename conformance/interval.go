@@ -69,7 +69,7 @@ func judgeEvictions(t time.Duration, samples []sample) (r ruling, more bool) {
 		all = interval{min(all.min, s.idle.min), max(all.max, s.idle.max)}
 		switch {
 		case s.tooEarly(t):
-			return ruling{Fail, fmt.Sprintf("T=%v: a peer was stopped %v after its last use, before T", t, s.idle)}, false
+			return ruling{verdict: Fail, evidence: fmt.Sprintf("T=%v: a peer was stopped %v after its last use, before T", t, s.idle)}, false
 		case s.noisy(t):
 			noisy++
 		case s.tooLate(t):
@@ -82,10 +82,10 @@ func judgeEvictions(t time.Duration, samples []sample) (r ruling, more bool) {
 		t, all, t, t+t/4, clean, late, noisy)
 	switch v := decide(clean, late); {
 	case v == Fail, v == Pass:
-		return ruling{v, seen}, false
+		return ruling{verdict: v, evidence: seen}, false
 	case 2*noisy > len(samples):
-		return ruling{Inconclusive, seen + fmt.Sprintf("; the machine is too noisy for this T, try %v", 2*t)}, true
+		return ruling{verdict: Inconclusive, evidence: seen + fmt.Sprintf("; the machine is too noisy for this T, try %v", 2*t)}, true
 	default:
-		return ruling{Inconclusive, seen + "; more samples are needed"}, true
+		return ruling{verdict: Inconclusive, evidence: seen + "; more samples are needed"}, true
 	}
 }

@@ -94,6 +94,19 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+func TestControlComparesSpawns(t *testing.T) {
+	c := &control{}
+	at := time.Now()
+	c.recordSpawn(at, at.Add(50*time.Millisecond))
+	c.recordSpawn(at.Add(s), at.Add(s+350*time.Millisecond))
+	if got := c.overshoot(at, at.Add(2*s)); got != 300*time.Millisecond {
+		t.Errorf("a start that took 350 ms after one of 50 ms is a stall of %v, want 300ms", got)
+	}
+	if got := c.noise().SpawnMS; got != 50 {
+		t.Errorf("the quickest start took %d ms, want 50", got)
+	}
+}
+
 func TestControlSeesStalls(t *testing.T) {
 	c := &control{}
 	at := time.Now()
@@ -138,10 +151,25 @@ func TestRule(t *testing.T) {
 		{"a wait in vain", running, t.Context(), fmt.Errorf("x: %w", context.DeadlineExceeded), Fail},
 		{"a wait without a daemon", idle, t.Context(), fmt.Errorf("x: %w", context.DeadlineExceeded), HarnessError},
 		{"anything else", running, t.Context(), errors.New("no room on the disk"), HarnessError},
+		{"a fault seen in an interrupt", running, interrupted, failf("x: %v", context.Canceled), HarnessError},
 		{"an interrupt", running, interrupted, fmt.Errorf("x: %w", context.Canceled), HarnessError},
 	} {
 		if got := tt.p.rule(tt.ctx, "seen", tt.err); got.verdict != tt.want || got.evidence == "" {
 			t.Errorf("%s: %v, want %s", tt.name, &got, tt.want)
+		}
+	}
+}
+
+// A machine that is out of descriptors is nobody's fault but the machine's.
+func TestStarvedMachineIsNoFailure(t *testing.T) {
+	p := &probe{}
+	for err, want := range map[error]Verdict{
+		failf("the answer was FAILED: fork/exec: too many open files"): HarnessError,
+		failf("wrote nothing: no space left on device"):                HarnessError,
+		failf("the answer was FAILED"):                                 Fail,
+	} {
+		if got := p.rule(t.Context(), "", err); got.verdict != want {
+			t.Errorf("%v is judged %s (%s), want %s", err, got.verdict, got.evidence, want)
 		}
 	}
 }

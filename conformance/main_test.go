@@ -58,6 +58,7 @@ func serve(args []string, stderr io.Writer) int {
 	home := fs.String("home", "", "")
 	tcp := fs.String("tcp", "", "")
 	name := fs.String("mutant", "", "")
+	fs.Bool("until-eof", false, "") // go test ends its children itself
 	if err := fs.Parse(args); err != nil {
 		return 2
 	}

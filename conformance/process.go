@@ -25,16 +25,25 @@ type daemon struct {
 }
 
 // run starts the process. What it says is followed until nobody can say anything more.
+//
+// The daemon's standard input is a pipe that only this process holds: when the runner is
+// killed it ends, which is how a daemon that asked for it learns that nobody is left.
 func (d *daemon) run() error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	d.cmd.Stderr, d.cmd.Stdout = w, w
-	err = d.cmd.Start()
-	_ = w.Close() // the process has its own
+	in, leash, err := os.Pipe()
 	if err != nil {
 		_ = r.Close()
+		_ = w.Close()
+		return err
+	}
+	d.cmd.Stdin, d.cmd.Stderr, d.cmd.Stdout = in, w, w
+	err = d.cmd.Start()
+	_, _ = w.Close(), in.Close() // the process has its own
+	if err != nil {
+		_, _ = r.Close(), leash.Close()
 		return err
 	}
 	go func() {
@@ -44,6 +53,7 @@ func (d *daemon) run() error {
 	}()
 	go func() {
 		_ = d.cmd.Wait() // ProcessState says how it ended
+		_ = leash.Close()
 		close(d.exited)
 	}()
 	return nil

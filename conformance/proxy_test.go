@@ -148,6 +148,7 @@ func (p *proxy) connectAll(info *pb.AgentInfo) {
 
 func undecodable(payload []byte) bool { return proto.Unmarshal(payload, &pb.ClientMessage{}) != nil }
 
+// Mutants that falsify how requests are taken.
 func init() {
 	defects["jams"] = defect{proxy: &hooks{jam: true}}
 	defects["crashes-on-a-bad-frame"] = defect{proxy: &hooks{request: func(_ *proxy, payload []byte) *pb.ServerMessage {
@@ -199,6 +200,10 @@ func init() {
 		return m
 	})
 	defects["shows-env"] = defect{proxy: &hooks{request: rememberEnv, answer: showEnv}}
+}
+
+// Mutants that falsify answers.
+func init() {
 	defects["vague-errors"] = answering(func(_ *proxy, _ *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
 		if info := m.GetMcpInfo(); info.GetError() != "" {
 			info.Error = "failed"

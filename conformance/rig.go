@@ -66,7 +66,10 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 	if r.ctl, err = observer.Listen(observer.Config{Dir: r.dir}); err != nil {
 		return nil, fmt.Errorf("%w; set TMPDIR to a short path", err)
 	}
-	return r, r.boot(ctx)
+	if err := r.boot(ctx); err != nil {
+		return nil, err // the caller has nothing to close
+	}
+	return r, nil
 }
 
 // boot starts the daemon in its home, for the first time or again.
@@ -243,13 +246,41 @@ func (r *rig) fence(ctx context.Context) error {
 	if _, err := r.client().ReconnectMcp(ctx, r.fenced, "fence"); err != nil {
 		return fmt.Errorf("fence: %w", err)
 	}
-	return r.events.wait(ctx, len(seen), func(e *pb.McpEventMsg) bool {
-		return e.GetAgent() == r.fenced && eventWord(e.GetKind()) == "connected"
-	})
+	return r.events.wait(ctx, len(seen), r.fences("fence", "connected"))
 }
 
-// prepareFence makes the agent that fences.
+func (r *rig) fences(name, word string) func(*pb.McpEventMsg) bool {
+	return func(e *pb.McpEventMsg) bool {
+		return e.GetAgent() == r.fenced && e.GetName() == name && eventWord(e.GetKind()) == word
+	}
+}
+
+// proofPatience is how long one event may take before another one is provoked.
+const proofPatience = 500 * time.Millisecond
+
+// prepareFence makes the agent that fences, and proves that the subscription is in force. The
+// protocol acknowledges none, and an event that comes before it is lost, so events are
+// provoked until one is seen. They are of another peer than the fence's, one that fails
+// without a process: those which come late are not taken for a fence.
 func (r *rig) prepareFence(ctx context.Context) error {
+	if err := r.makeFence(ctx); err != nil || r.events.proven {
+		return err
+	}
+	for {
+		if _, err := r.client().ReconnectMcp(ctx, r.fenced, "proof"); err != nil {
+			return fmt.Errorf("fence: %w", err)
+		}
+		soon, cancel := context.WithTimeout(ctx, proofPatience)
+		err := r.events.wait(soon, 0, r.fences("proof", "failed"))
+		cancel()
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			r.events.proven = err == nil
+			return err
+		}
+	}
+}
+
+func (r *rig) makeFence(ctx context.Context) error {
 	if r.fenced != "" {
 		return nil
 	}
@@ -257,7 +288,7 @@ func (r *rig) prepareFence(ctx context.Context) error {
 		return err
 	}
 	info, err := r.client().CreateAgent(ctx, "fence", mustJSON(map[string]any{
-		"model": "fake", "mcps": []mcp{r.observed("fence", fenceServer, nil)},
+		"model": "fake", "mcps": []mcp{r.observed("fence", fenceServer, nil), {Name: "proof", Command: r.executable("@nowhere")}},
 	}))
 	if err != nil {
 		return fmt.Errorf("fence: %w", err)

@@ -18,14 +18,17 @@ import (
 const (
 	// patience is what a daemon may take for all that a check asks of it, on top of the
 	// check's own cost. Nothing that a sound daemon does takes a tenth of it.
-	patience = 45 * time.Second
+	patience = 90 * time.Second
 	// grace is what a check may take to notice that its patience has ended. Then everything
 	// of it is killed, and after another grace it is given up.
 	grace = 15 * time.Second
-	// attempts is how often a check is run whose window was noisy.
+	// attempts is how often a check is run whose window was noisy, the first time beside
+	// others, then alone.
 	attempts = 3
 	// maxStall is the noise up to which margins of a second still mean something.
 	maxStall = 500 * time.Millisecond
+	// maxFreeze is the noise beyond which even a wait in vain says nothing about the daemon.
+	maxFreeze = 3 * time.Second
 	// parallelPerCPU is how many checks run side by side on each processor. They mostly wait.
 	parallelPerCPU = 5
 	// maxParallel bounds them on large machines, where descriptors become the limit.
@@ -61,16 +64,19 @@ func (o Options) complete() Options {
 // when it does not start. When ctx ends, everything that was started is ended before Run
 // returns, and the verdicts that are missing are HARNESS-ERROR.
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
+	partial := o.Checks != nil
 	o = o.complete()
 	observer.Seal() // what the caller left open is no leak of the daemon
 	if err := t.preflight(ctx); err != nil {
 		return nil, err
 	}
-	s := &session{target: t, opts: o, control: startControl(), audit: &audit{}}
+	s := &session{target: t, opts: o, control: startControl(t.Peer), audit: &audit{}}
 	began := time.Now()
 	results := s.runAll(ctx)
 	s.control.close()
-	return newReport(t, began, s.control.noise(), append(results, s.audit.result())), nil
+	report := newReport(t, began, s.control.noise(), append(results, s.audit.result()))
+	report.Partial = partial
+	return report, nil
 }
 
 // preflight starts the target once, since a daemon that does not start fails no check: there
@@ -100,11 +106,23 @@ func (s *session) runAll(ctx context.Context) []Result {
 	var rest []int
 	for i, c := range s.opts.Checks {
 		if c.quiet {
-			results[i] = s.tell(s.runOne(ctx, c))
+			results[i], _ = s.runOne(ctx, c, attempts)
+			s.tell(results[i])
 		} else {
 			rest = append(rest, i)
 		}
 	}
+	noisy := s.sideBySide(ctx, rest, results)
+	for _, i := range noisy {
+		results[i], _ = s.runOne(ctx, s.opts.Checks[i], attempts-1)
+		s.tell(results[i])
+	}
+	return results
+}
+
+// sideBySide runs the checks with the given positions and returns those whose window was too
+// noisy: the noise may have been their own.
+func (s *session) sideBySide(ctx context.Context, rest []int, results []Result) (noisy []int) {
 	slices.SortStableFunc(rest, func(a, b int) int {
 		return cmp.Compare(s.opts.Checks[b].cost, s.opts.Checks[a].cost)
 	})
@@ -114,43 +132,55 @@ func (s *session) runAll(ctx context.Context) []Result {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			results[i] = s.tell(s.runOne(ctx, s.opts.Checks[i]))
+			r, quiet := s.runOne(ctx, s.opts.Checks[i], 1)
+			if results[i] = r; quiet {
+				s.tell(r)
+				return
+			}
+			s.telling.Lock()
+			defer s.telling.Unlock()
+			noisy = append(noisy, i)
 		})
 	}
 	wg.Wait()
-	return results
+	slices.Sort(noisy)
+	return noisy
 }
 
-func (s *session) tell(r Result) Result {
+func (s *session) tell(r Result) {
 	if s.opts.Progress != nil {
 		s.telling.Lock()
 		defer s.telling.Unlock()
 		s.opts.Progress(r)
 	}
-	return r
 }
 
-// runOne runs one check until its window was quiet enough. What is discarded is discarded
-// for the noise alone, whatever its outcome was.
-func (s *session) runOne(ctx context.Context, c Check) Result {
+// runOne runs one check until its window was quiet enough, or as often as it may. What is
+// discarded is discarded for the noise alone, whatever its outcome was.
+func (s *session) runOne(ctx context.Context, c Check, tries int) (_ Result, quiet bool) {
 	r := Result{ID: c.ID, Title: c.Title, Clauses: c.Clauses, Level: c.Level()}
 	began := time.Now()
 	for try := 1; ; try++ {
 		from := time.Now()
 		judged, log := s.attempt(ctx, c)
 		noise := s.control.overshoot(from, time.Now())
-		if c.timed && noise > maxStall && judged.verdict != HarnessError {
-			if try < attempts && ctx.Err() == nil {
+		limit := maxFreeze
+		if c.timed {
+			limit = maxStall
+		}
+		quiet = noise <= limit || judged.verdict == HarnessError || !c.timed && !judged.waited
+		if !quiet {
+			if try < tries && ctx.Err() == nil {
 				continue
 			}
-			judged = ruling{Inconclusive, fmt.Sprintf("discarded %d times: the machine stalled for %v", try, noise.Round(time.Millisecond))}
+			judged = ruling{verdict: Inconclusive, evidence: fmt.Sprintf("discarded: the machine stalled for %v", noise.Round(time.Millisecond))}
 		}
 		r.Verdict, r.Evidence = judged.verdict, oneLine(judged.evidence)
 		if r.Verdict != Pass {
 			r.Log = log
 		}
 		r.DurationMS = ms(time.Since(began))
-		return r
+		return r, quiet
 	}
 }
 
@@ -160,11 +190,11 @@ var errWatchdog = fmt.Errorf("the check's time is over: %w", context.DeadlineExc
 // attempt runs a check once, in a goroutine that may panic or never return.
 func (s *session) attempt(ctx context.Context, c Check) (ruling, []string) {
 	if ctx.Err() != nil {
-		return ruling{HarnessError, "interrupted"}, nil
+		return ruling{verdict: HarnessError, evidence: "interrupted"}, nil
 	}
 	p := &probe{target: s.target, control: s.control, audit: s.audit}
 	if missing := Missing(c.Needs); len(missing) > 0 {
-		return ruling{NotObserved, fmt.Sprintf("it needs %v in PATH", missing)}, nil
+		return ruling{verdict: NotObserved, evidence: fmt.Sprintf("it needs %v in PATH", missing)}, nil
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, s.opts.patience+c.cost, errWatchdog)
 	defer cancel()
@@ -183,14 +213,14 @@ func (s *session) attempt(ctx context.Context, c Check) (ruling, []string) {
 			p.discard()
 		}
 	}
-	return ruling{HarnessError, fmt.Sprintf("the check did not return within %v", s.opts.patience+c.cost+2*s.opts.grace)}, p.log()
+	return ruling{verdict: HarnessError, evidence: fmt.Sprintf("the check did not return within %v", s.opts.patience+c.cost+2*s.opts.grace)}, p.log()
 }
 
 // perform runs the check and judges what it returned. A panic is a bug of the check.
 func (p *probe) perform(ctx context.Context, c Check) (r ruling) {
 	defer func() {
 		if v := recover(); v != nil {
-			r = ruling{HarnessError, fmt.Sprintf("panic: %v at %s", v, panicSite(debug.Stack()))}
+			r = ruling{verdict: HarnessError, evidence: fmt.Sprintf("panic: %v at %s", v, panicSite(debug.Stack()))}
 		}
 	}()
 	evidence, err := c.run(ctx, p)

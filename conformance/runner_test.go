@@ -249,7 +249,7 @@ expect status a m1 = connected
 func TestReportGolden(t *testing.T) {
 	r := &Report{
 		Schema: ReportSchema, Suite: "0.1", Target: "embedded", Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		DurationMS: 12345, Noise: Noise{PeriodMS: 10, WorstMS: 42, Stalls: 3},
+		DurationMS: 12345, Noise: Noise{PeriodMS: 10, WorstMS: 42, Stalls: 3, SpawnMS: 7},
 		Checks: []Result{
 			{ID: "a-one", Title: "It holds.", Clauses: []string{"RE-1", "RE-3"}, Level: Must, Verdict: Pass, Evidence: "seen", DurationMS: 5},
 			{ID: "b-two", Title: "It stays.", Clauses: []string{"CA-4"}, Level: Should, Verdict: Fail, Evidence: "went", Log: []string{"one", "two"}},

@@ -41,7 +41,7 @@ type Target struct {
 func Embedded(exe string) Target {
 	return Target{
 		Name:   "embedded",
-		Argv:   []string{exe, "serve", "-home", "{home}", "-tcp", "127.0.0.1:0"},
+		Argv:   []string{exe, "serve", "-until-eof", "-home", "{home}", "-tcp", "127.0.0.1:0"},
 		Socket: filepath.Join("run", "crabtalk.sock"),
 		Peer:   exe,
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 
 	"github.com/mayfly-mcp/mayfly/core/wire"
@@ -37,13 +38,14 @@ const (
 type ruling struct {
 	verdict  Verdict
 	evidence string
+	waited   bool // until its time was over
 }
 
 func (r *ruling) Error() string { return fmt.Sprintf("%s: %s", r.verdict, r.evidence) }
 
 // failf is the error of a check that saw the daemon do wrong.
 func failf(format string, args ...any) error {
-	return &ruling{Fail, fmt.Sprintf(format, args...)}
+	return &ruling{verdict: Fail, evidence: fmt.Sprintf(format, args...)}
 }
 
 // rule turns what a check returned into a ruling. What the daemon did to a request is the
@@ -51,7 +53,31 @@ func failf(format string, args ...any) error {
 // not come. Everything that is not known to be its doing is ours.
 func (p *probe) rule(ctx context.Context, evidence string, err error) ruling {
 	if err == nil {
-		return ruling{Pass, evidence}
+		return ruling{verdict: Pass, evidence: evidence}
+	}
+	r := p.blame(ctx, err)
+	r.waited = ctx.Err() != nil
+	if want := starved(r.evidence); r.verdict == Fail && want != "" {
+		r.verdict = HarnessError
+		r.evidence = "this machine ran out of something (" + want + "), which says nothing about the daemon: " + r.evidence
+	}
+	return r
+}
+
+// starved finds the words of a machine that has run out of descriptors, memory or disk.
+func starved(evidence string) string {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC} {
+		if strings.Contains(evidence, errno.Error()) {
+			return errno.Error()
+		}
+	}
+	return ""
+}
+
+// blame finds out whose doing an error is.
+func (p *probe) blame(ctx context.Context, err error) ruling {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return ruling{verdict: HarnessError, evidence: "interrupted"} // whatever it saw, it may have seen for that reason
 	}
 	if r, ok := errors.AsType[*ruling](err); ok {
 		return *r
@@ -64,14 +90,12 @@ func (p *probe) rule(ctx context.Context, evidence string, err error) ruling {
 	_, refused := errors.AsType[*wire.Error](err)
 	_, dialect := errors.AsType[*wire.UnexpectedError](err)
 	switch ended := p.endedByItself(); {
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return ruling{HarnessError, "interrupted"}
 	case ended != "":
-		return ruling{Fail, ended + "; it was noticed as: " + err.Error()}
+		return ruling{verdict: Fail, evidence: ended + "; it was noticed as: " + err.Error()}
 	case refused, dialect, lost:
-		return ruling{Fail, err.Error()}
+		return ruling{verdict: Fail, evidence: err.Error()}
 	case errors.Is(err, context.DeadlineExceeded) && p.started():
-		return ruling{Fail, "waited in vain: " + err.Error()}
+		return ruling{verdict: Fail, evidence: "waited in vain: " + err.Error()}
 	}
-	return ruling{HarnessError, err.Error()}
+	return ruling{verdict: HarnessError, evidence: err.Error()}
 }

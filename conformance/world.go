@@ -17,7 +17,7 @@ import (
 // How long an expectation is asked again before its answer counts. Waiting longer could only
 // help a daemon that reacts too late; files keep their own margins for the rest.
 const (
-	settleBound = 5 * time.Second
+	settleBound = 10 * time.Second
 	settleStep  = 20 * time.Millisecond
 )
 

@@ -44,10 +44,9 @@ var ErrEnded = errors.New("core: the subscription has ended")
 // bus fans events out. Publishing never blocks and costs a bounded amount for a subscriber
 // that never reads. It is guarded by Host.mu.
 type bus struct {
-	seq    uint64
-	subs   []*Subscription
-	gaps   uint64 // queues that overflowed
-	closed bool
+	seq  uint64
+	subs []*Subscription
+	gaps uint64 // queues that overflowed
 }
 
 // queuedTransitions is how many transitions of a peer that every claim of the host shares may
@@ -210,7 +209,7 @@ func (b *bus) close() {
 	for _, s := range b.subs {
 		s.end()
 	}
-	b.subs, b.closed = nil, true
+	b.subs = nil
 }
 
 // snapshot lists every claim of every owner, owners in order of birth. Called with mu held.

@@ -45,7 +45,7 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		return code
 	}
 	opts := conformance.Options{Parallel: *parallel, Progress: progress(stderr)}
-	if *ids != "" {
+	if isSet(fs, "check") {
 		checks, err := conformance.Find(strings.Split(*ids, ",")...)
 		if err != nil {
 			fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
@@ -83,7 +83,15 @@ func parsed(fs *flag.FlagSet, args []string, stderr io.Writer) (code int, done b
 	return 0, false
 }
 
-// certify runs the checks and writes the report, also that of an interrupted run.
+// isSet says whether a flag was given, with whatever value: an empty list of checks is a
+// mistake, not a wish for all of them.
+func isSet(fs *flag.FlagSet, name string) (set bool) {
+	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
+// certify runs the checks and writes the report. An interrupted run has none: it would take
+// the place of one that says something.
 func certify(ctx context.Context, opts conformance.Options, dir string) (*conformance.Report, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -95,6 +103,9 @@ func certify(ctx context.Context, opts conformance.Options, dir string) (*confor
 	report, err := conformance.Run(ctx, conformance.Embedded(exe), opts)
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted; everything that was started has been ended, and no report was written")
 	}
 	return report, report.Save(dir)
 }

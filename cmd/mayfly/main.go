@@ -52,12 +52,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
-		usage(stdout)
-		return exitOK
+		out := &sticky{w: stdout}
+		usage(out)
+		return out.settle("help", exitOK, stderr)
 	}
 	for _, c := range commands() {
 		if c.name == args[0] {
-			return c.run(ctx, args[1:], stdin, stdout, stderr)
+			out := &sticky{w: stdout}
+			return out.settle(c.name, c.run(ctx, args[1:], stdin, out, stderr), stderr)
 		}
 	}
 	fmt.Fprintf(stderr, "mayfly: unknown command %q; run \"mayfly help\" for the list\n", args[0])

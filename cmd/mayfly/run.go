@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -123,16 +124,10 @@ func (f *runFlags) files(args []string) (files []*scenarios.File, err error) {
 }
 
 func readScenario(arg string) (*scenarios.File, error) {
-	info, err := os.Stat(arg)
-	switch {
-	case err != nil && !strings.ContainsAny(arg, `/\.`):
+	if _, err := os.Stat(arg); err != nil && !strings.ContainsAny(arg, `/\.`) {
 		return scenarios.Named(arg)
-	case err != nil:
-		return nil, fmt.Errorf("cannot read scenario: %w", err)
-	case info.Size() > scenarios.MaxSize:
-		return nil, fmt.Errorf("%s has %d bytes; a scenario has at most %d", arg, info.Size(), scenarios.MaxSize)
 	}
-	src, err := os.ReadFile(arg)
+	src, err := readRegular(arg, scenarios.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read scenario: %w", err)
 	}
@@ -159,7 +154,7 @@ func (f *runFlags) run(ctx context.Context, files []*scenarios.File, stdout, std
 	}
 	code := exitOK
 	for i := range files {
-		code = max(code, f.show(<-results[i], stdout, stderr))
+		code = max(code, f.show(<-results[i], stdout))
 	}
 	wg.Wait()
 	return code
@@ -174,7 +169,15 @@ func (f *runFlags) slots() int {
 }
 
 func (f *runFlags) one(ctx context.Context, file *scenarios.File, exe string) runResult {
-	r := runResult{File: file.Name, World: f.in, Verdict: "ok", file: file}
+	r := runResult{File: file.Name, World: f.in, Verdict: "ok", file: file, report: &scenarios.Report{File: file.Name}}
+	if ctx.Err() != nil {
+		r.Verdict, r.Failures = "error", []string{"interrupted before it began"}
+		return r
+	}
+	if missing := conformance.Missing(file.Needs()); f.all && len(missing) > 0 {
+		r.Verdict, r.Failures = "left out", []string{"it needs " + strings.Join(missing, ", ") + " in PATH"}
+		return r
+	}
 	var err error
 	switch f.in {
 	case scenarios.Machine:
@@ -185,6 +188,9 @@ func (f *runFlags) one(ctx context.Context, file *scenarios.File, exe string) ru
 		r.report, err = scenarios.Run(ctx, file, conformance.NewWorld(conformance.Embedded(exe)))
 	}
 	r.Expected = len(r.report.Outcomes)
+	if err == nil && r.Expected == 0 {
+		err = fmt.Errorf("%s: expects nothing, so nothing was shown; add an expect line", file.Name)
+	}
 	if bad := r.report.Err(); bad != nil {
 		r.Verdict = "failed"
 		r.Failures = strings.Split(bad.Error(), "\n")
@@ -197,7 +203,7 @@ func (f *runFlags) one(ctx context.Context, file *scenarios.File, exe string) ru
 }
 
 // show prints one result, rewrites the file if asked to, and returns its exit code.
-func (f *runFlags) show(r runResult, stdout, stderr io.Writer) int {
+func (f *runFlags) show(r runResult, stdout io.Writer) int {
 	if f.update && r.Verdict == "failed" {
 		if err := rewrite(r.file, r.report); err != nil {
 			r.Verdict, r.Failures = "error", append(r.Failures, err.Error())
@@ -206,10 +212,7 @@ func (f *runFlags) show(r runResult, stdout, stderr io.Writer) int {
 		}
 	}
 	if f.json {
-		if err := json.NewEncoder(stdout).Encode(r); err != nil {
-			fmt.Fprintf(stderr, "mayfly run: %v\n", err)
-			return exitHarness
-		}
+		_ = json.NewEncoder(stdout).Encode(r) // lost output ends the command with its own error
 	} else {
 		fmt.Fprintf(stdout, "%-8s %-7s %s: %d expectations\n", r.Verdict, r.World, r.File, r.Expected)
 		for _, line := range r.Failures {
@@ -217,7 +220,7 @@ func (f *runFlags) show(r runResult, stdout, stderr io.Writer) int {
 		}
 	}
 	switch r.Verdict {
-	case "ok", "updated":
+	case "ok", "updated", "left out":
 		return exitOK
 	case "failed":
 		return exitFailed
@@ -225,14 +228,47 @@ func (f *runFlags) show(r runResult, stdout, stderr io.Writer) int {
 	return exitHarness
 }
 
-// rewrite puts the answers of a run into the file, all of them or none.
+// rewrite puts the answers of a run into the file, all of them or none. A link stays a link,
+// and the file keeps its mode.
 func rewrite(f *scenarios.File, r *scenarios.Report) error {
 	if err := scenarios.Update(f, r); err != nil {
 		return err
 	}
-	next := f.Name + ".new"
-	if err := os.WriteFile(next, scenarios.Format(f), 0o644); err != nil {
+	path, err := filepath.EvalSymlinks(f.Name)
+	if err != nil {
 		return err
 	}
-	return os.Rename(next, f.Name)
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	next := path + ".new"
+	err = os.WriteFile(next, scenarios.Format(f), info.Mode().Perm())
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		_ = os.Remove(next) // the error that led here says more
+	}
+	return err
+}
+
+// readRegular reads a file that a person named. Devices and pipes have no size to check and
+// may have no end.
+func readRegular(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	case info.Size() > limit:
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are read", path, info.Size(), limit)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, limit))
 }

@@ -38,6 +38,7 @@ type serveFlags struct {
 	home, tcp, restore string
 	level              slog.Level
 	print              bool
+	untilEOF           bool
 }
 
 // parseServe reads the command line. ok is false when the command has ended, with code.
@@ -52,6 +53,7 @@ func parseServe(args []string, stderr io.Writer) (f serveFlags, code int, ok boo
 	fs.StringVar(&f.tcp, "tcp", "", "loopback address, or off (default "+daemon.DefaultTCPAddr+", or a free port when that is taken)")
 	fs.TextVar(&f.level, "log-level", slog.LevelInfo, "least level that is logged: debug, info, warn or error")
 	fs.BoolVar(&f.print, "print-config", false, "print the settings in force and where each comes from, and end")
+	fs.BoolVar(&f.untilEOF, "until-eof", false, "stop in order when standard input ends, for runners: what they started does not outlive them")
 	fs.StringVar(&f.restore, "restore", "", "make this copy of a store the store of the home, and end")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -69,7 +71,7 @@ func parseServe(args []string, stderr io.Writer) (f serveFlags, code int, ok boo
 }
 
 // runServe runs the reference daemon in the foreground.
-func runServe(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+func runServe(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	f, code, ok := parseServe(args, stderr)
 	if !ok {
 		return code
@@ -93,6 +95,12 @@ func runServe(ctx context.Context, args []string, _ io.Reader, stdout, stderr io
 	case f.restore != "":
 		err = restoreStore(dir, f.restore, stdout)
 	default:
+		if f.untilEOF {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithCancel(ctx)
+			go untilEOF(stdin, cancel)
+		}
+		surviveLogReader()
 		err = serve(ctx, cfg, stderr)
 	}
 	if err != nil {
@@ -126,6 +134,17 @@ func restoreStore(dir, from string, stdout io.Writer) error {
 	}
 	return nil
 }
+
+// untilEOF calls done when standard input ends, in whatever way.
+func untilEOF(stdin io.Reader, done func()) {
+	_, _ = io.Copy(io.Discard, stdin)
+	done()
+}
+
+// surviveLogReader keeps the daemon alive when whoever reads its log goes away: a write then
+// fails, and the peers are not abandoned for it. The signal is caught rather than ignored,
+// since servers would inherit that.
+func surviveLogReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 func serve(ctx context.Context, cfg daemon.Config, stderr io.Writer) error {
 	d, err := daemon.Open(cfg)

@@ -84,6 +84,9 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	if f.replay != "" {
 		return f, onlyWithReplay(fs)
 	}
+	if o.Tenants < 1 || o.For <= 0 {
+		return nil, fmt.Errorf("%d tenants for %v simulate nothing; use 1 tenant and 1ns or more", o.Tenants, o.For)
+	}
 	o.Record = f.record != ""
 	if f.reconfigure {
 		mix := sim.DefaultMix()

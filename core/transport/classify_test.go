@@ -36,7 +36,7 @@ func with(f func(*Seen)) Seen {
 	return s
 }
 
-var gone = errors.New("the caller left")
+var errGone = errors.New("the caller left")
 
 // classified is a row of the table.
 type classified struct {
@@ -66,12 +66,12 @@ var classifyTable = []classified{
 	}), verdict{callerr.Transport, false, "undecodable reply", ""}},
 	{"refusal of the handshake", with(func(s *Seen) { s.Method, s.Handshake, s.Reply = "initialize", true, wire(-32602) }),
 		verdict{callerr.Transport, true, "JSON-RPC error -32602: no", ""}},
-	{"a reply beats the caller", with(func(s *Seen) { s.Caller, s.Reply = gone, result(`{}`) }), verdict{}},
+	{"a reply beats the caller", with(func(s *Seen) { s.Caller, s.Reply = errGone, result(`{}`) }), verdict{}},
 	{"a reply beats a fault", with(func(s *Seen) { s.Fault, s.Reply = io.EOF, wire(1) }), verdict{callerr.Rejected, true, "JSON-RPC error 1", ""}},
 	{"a reply beats a status", with(func(s *Seen) { s.Status, s.Reply = 500, wire(1) }), verdict{callerr.Rejected, true, "JSON-RPC error 1", ""}},
-	{"cancelled after the write", with(func(s *Seen) { s.Caller = gone }), verdict{callerr.Cancelled, false, "tools/call cancelled: the caller left", ""}},
-	{"cancelled before the write", with(func(s *Seen) { s.Caller, s.Written = gone, false }), verdict{callerr.Cancelled, true, "tools/call cancelled", ""}},
-	{"the caller beats a fault", with(func(s *Seen) { s.Caller, s.Fault = gone, io.EOF }), verdict{callerr.Cancelled, false, "tools/call cancelled", ""}},
+	{"cancelled after the write", with(func(s *Seen) { s.Caller = errGone }), verdict{callerr.Cancelled, false, "tools/call cancelled: the caller left", ""}},
+	{"cancelled before the write", with(func(s *Seen) { s.Caller, s.Written = errGone, false }), verdict{callerr.Cancelled, true, "tools/call cancelled", ""}},
+	{"the caller beats a fault", with(func(s *Seen) { s.Caller, s.Fault = errGone, io.EOF }), verdict{callerr.Cancelled, false, "tools/call cancelled", ""}},
 	{"end of input", with(func(s *Seen) { s.Fault = io.EOF }), verdict{callerr.Transport, false, "EOF", ""}},
 	{"broken pipe before the write", with(func(s *Seen) { s.Fault, s.Written = syscall.EPIPE, false }), verdict{callerr.Transport, true, "broken pipe", ""}},
 	{"refused connection under a code", with(func(s *Seen) {

@@ -54,10 +54,25 @@ func (c *Controller) wait(ctx context.Context, what string, ready func() (Report
 	}
 }
 
-// Calls returns the tools/call requests that peers of a name received; every name if empty.
+// Calls returns the tools/call requests that arrived at peers of a name; every name if empty.
+// Behaviour that is set after a call is in the list does not concern it, unless it is held.
 func (c *Controller) Calls(name string) []ToolCall {
+	type request struct {
+		pid int
+		id  string
+	}
+	journal := c.Journal()
+	arrived := map[request]bool{}
+	for _, r := range journal {
+		if r.Kind == Reached && r.Point == Call {
+			arrived[request{r.PID, string(r.ID)}] = true
+		}
+	}
 	var out []ToolCall
-	for _, r := range c.Journal() {
+	for _, r := range journal {
+		if !arrived[request{r.PID, string(r.ID)}] {
+			continue
+		}
 		if r.Kind != Received || r.Method != "tools/call" || name != "" && r.Name != name {
 			continue
 		}

@@ -173,7 +173,8 @@ type arrival struct {
 func (p *peer) reach(at Point) { p.pass(at, p.arrive(at, nil), nil) }
 
 // arrive reports an arrival and looks for a gate. The reader calls it for requests, so that
-// arrivals have the order of the wire and "the first time" means the first message. What a
+// arrivals have the order of the wire and "the first time" means the first message. The rules
+// are those of the moment at which the controller recorded the arrival. What a
 // gate holds meets the rules that are in force when it is let go.
 func (p *peer) arrive(at Point, req *request) arrival {
 	r := Report{Kind: Reached, Point: at}
@@ -184,11 +185,10 @@ func (p *peer) arrive(at Point, req *request) arrival {
 	p.side.reportThen(r, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		a.gate = p.gates[at]
+		if a.gate = p.gates[at]; a.gate == nil {
+			a.rules = p.inForce(at, req.tool())
+		}
 	})
-	if a.gate == nil {
-		a.rules = p.inForce(at, req.tool())
-	}
 	return a
 }
 
@@ -197,7 +197,9 @@ func (p *peer) pass(at Point, a arrival, req *request) []Rule {
 	if a.gate != nil {
 		req.unsure()
 		<-a.gate
+		p.mu.Lock()
 		a.rules = p.inForce(at, req.tool())
+		p.mu.Unlock()
 	}
 	var aboutAnswer []Rule
 	for _, r := range a.rules {

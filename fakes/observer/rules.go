@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// inForce takes the rules that apply to an arrival, counting it against their Times.
+// inForce takes the rules that apply to an arrival, counting it against their Times. The
+// caller holds p.mu.
 func (p *peer) inForce(at Point, tool string) []Rule {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	var out []Rule
 	for i, r := range p.behaviour.Rules {
 		if r.At != at || r.Tool != "" && r.Tool != tool {

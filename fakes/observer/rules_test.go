@@ -2,6 +2,7 @@ package observer_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -167,5 +168,27 @@ func TestValidate(t *testing.T) {
 	}
 	if err := (observer.Behaviour{}).Validate(); err != nil {
 		t.Error(fmt.Errorf("the zero behaviour: %w", err))
+	}
+}
+
+// TestACallMeetsTheRulesOfItsArrival: whoever has seen a call arrive may change the behaviour,
+// and the call is answered as it would have been before.
+func TestACallMeetsTheRulesOfItsArrival(t *testing.T) {
+	ctl := listen(t)
+	ctl.Set("m1", observer.Behaviour{})
+	c := spawn(t, nil, ctl.Args("m1")...)
+	c.initialize()
+	for n := range 50 {
+		ctl.Apply("m1", observer.Behaviour{Rules: []observer.Rule{{At: observer.Call, Do: observer.IsError}}})
+		c.request("ping", "{}") // its answer proves that the order was obeyed
+		c.next()
+		c.callID("echo", `{"text":"x"}`)
+		for len(ctl.Calls("m1")) <= n {
+			runtime.Gosched()
+		}
+		ctl.Apply("m1", observer.Behaviour{})
+		if w := c.next(); w.Result == nil || !w.Result.IsError {
+			t.Fatalf("call %d was answered %+v, by rules that came after it", n+1, w)
+		}
 	}
 }

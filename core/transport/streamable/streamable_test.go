@@ -255,7 +255,9 @@ func TestConnectionRefused(t *testing.T) {
 
 func TestHandshakeRefused(t *testing.T) {
 	srv := serve(t)
-	srv.onInit = func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { http.Error(w, "token expired", 401) }
+	srv.onInit = func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
+		http.Error(w, "token expired", http.StatusUnauthorized)
+	}
 	s := dial(t, Options{}, transport.Config{URL: srv.URL})
 	_, err := s.Initialize(t.Context())
 	e := wantError(t, err, callerr.Transport, false, "HTTP 401 Unauthorized: credentials not accepted: token expired")
