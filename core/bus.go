@@ -44,9 +44,10 @@ var ErrEnded = errors.New("core: the subscription has ended")
 // bus fans events out. Publishing never blocks and costs a bounded amount for a subscriber
 // that never reads. It is guarded by Host.mu.
 type bus struct {
-	seq  uint64
-	subs []*Subscription
-	gaps uint64 // queues that overflowed
+	seq    uint64
+	subs   []*Subscription
+	gaps   uint64 // queues that overflowed
+	closed bool
 }
 
 // queuedTransitions is how many transitions of a peer that every claim of the host shares may
@@ -209,7 +210,7 @@ func (b *bus) close() {
 	for _, s := range b.subs {
 		s.end()
 	}
-	b.subs = nil
+	b.subs, b.closed = nil, true
 }
 
 // snapshot lists every claim of every owner, owners in order of birth. Called with mu held.
