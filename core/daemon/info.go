@@ -70,12 +70,15 @@ func mcpInfo(source string, m *mcpSpec, s core.Status, times *lifecycle.Config) 
 		Name: m.name, Command: m.config.Command, Args: m.config.Args, Url: m.config.URL,
 		Source: source, AutoRestart: m.autoRestart, SourceKind: pb.SourceKind_SOURCE_KIND_LOCAL,
 		Status: statusOf(s.State), Error: s.Error, ToolCount: uint32(len(s.Tools)),
-		Peer: s.Peer, Generation: uint32(s.Generation), Note: noteOf(s), RetryAfterMs: millis(s.RetryAfter),
+		Peer: s.Peer, Generation: uint32(s.Generation), Note: noteOf(s),
 		ToolsStale: s.Stale, Share: cmp.Or(string(s.Share), shareFingerprint), Policy: policyOf(s.Policy, times),
 		InheritEnv: m.inherit,
 	}
 	if !s.Since.IsZero() {
 		info.Since = timestamp(s.Since)
+	}
+	if !s.RetryAt.IsZero() {
+		info.RetryAt = timestamp(s.RetryAt)
 	}
 	if len(m.config.Env) > 0 {
 		info.Env = map[string]string{}

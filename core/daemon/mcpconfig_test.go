@@ -51,6 +51,25 @@ func TestTermsOfADeclaration(t *testing.T) {
 	}
 }
 
+// TestWhatMakesADeclarationAnother: an answer about one must not be shown for the other.
+func TestWhatMakesADeclarationAnother(t *testing.T) {
+	base := `{"name":"m","command":"c"`
+	_, plain, err := parseMcp(base + "}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range []string{``, `,"args":["a"]`, `,"env":{"A":"b"}`, `,"url":"u"`, `,"auth":"a"`, `,"auto_restart":false`,
+		`,"inherit_env":["A"]`, `,"share":"owner"`, `,"idle_timeout":1`, `,"pinned":true`} {
+		_, other, err := parseMcp(base + more + "}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sameMcp(&plain, &other) != (more == "") {
+			t.Errorf("%q makes no difference, or nothing does", more)
+		}
+	}
+}
+
 func TestWhatAServerInherits(t *testing.T) {
 	over := overlay{env: map[string]string{"A": "a", "B": "b"}}
 	fill := overlay{env: over.env, backfill: true}
@@ -121,7 +140,7 @@ func TestAnUpsertTriesAgainWhatHadFailed(t *testing.T) {
 	id := r.agent("a", `{}`)
 	for n := 1; n <= 3; n++ {
 		row, err := r.c.UpsertMcp(r.ctx, id, `{"name":"m","command":"S"}`)
-		if err != nil || row.Status != pb.McpStatus_MCP_STATUS_FAILED || row.RetryAfterMs == 0 {
+		if err != nil || row.Status != pb.McpStatus_MCP_STATUS_FAILED || row.RetryAt <= row.Since {
 			t.Fatalf("%v %v", row, err)
 		}
 		if got := srv.Counts().Spawns; got != n {

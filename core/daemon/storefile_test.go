@@ -149,6 +149,16 @@ func damages(t *testing.T) map[string]struct {
 		}, "it ends too early"},
 		"an empty file": {func(path string) { patch(path, func([]byte) []byte { return nil }) }, "its first root: the file is too short"},
 		"a text file":   {func(path string) { patch(path, func([]byte) []byte { return bytes.Repeat([]byte("x"), 9000) }) }, "it is no root of a store"},
+		"a lost free page": {func(path string) {
+			patch(path, func(data []byte) []byte {
+				w, err := newWalker(data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data[w.freelist*w.pageSize+10]--
+				return data
+			})
+		}, "1 pages are neither used nor free"},
 		"a lost first root": {func(path string) {
 			patch(path, func(data []byte) []byte { data[40]++; return data })
 		}, "its first root: it fails its checksum"},

@@ -156,7 +156,7 @@ message McpInfo
   1001 generation uint32
   1002 since string
   1003 note string
-  1004 retry_after_ms uint64
+  1004 retry_at string
   1005 tools_stale bool
   1006 share string
   1007 policy McpPolicy

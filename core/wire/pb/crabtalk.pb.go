@@ -2301,8 +2301,10 @@ type McpInfo struct {
 	Since string `protobuf:"bytes,1002,opt,name=since,proto3" json:"since,omitempty"`
 	// "queued", "stopping", "stuck" or nothing: what holds the next attempt back.
 	Note string `protobuf:"bytes,1003,opt,name=note,proto3" json:"note,omitempty"`
-	// When a call may try a failed peer again; 0 when only a reconnect helps.
-	RetryAfterMs uint64 `protobuf:"varint,1004,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
+	// When a call may try a failed peer again, RFC 3339, UTC; empty when only a reconnect
+	// helps. It is a moment and not a time to wait, so that a listing that says the same is
+	// the same.
+	RetryAt string `protobuf:"bytes,1004,opt,name=retry_at,json=retryAt,proto3" json:"retry_at,omitempty"`
 	// The last refresh of the tools failed: the count is of those known before.
 	ToolsStale bool `protobuf:"varint,1005,opt,name=tools_stale,json=toolsStale,proto3" json:"tools_stale,omitempty"`
 	// "fingerprint", "owner" or "never".
@@ -2457,11 +2459,11 @@ func (x *McpInfo) GetNote() string {
 	return ""
 }
 
-func (x *McpInfo) GetRetryAfterMs() uint64 {
+func (x *McpInfo) GetRetryAt() string {
 	if x != nil {
-		return x.RetryAfterMs
+		return x.RetryAt
 	}
-	return 0
+	return ""
 }
 
 func (x *McpInfo) GetToolsStale() bool {
@@ -5286,7 +5288,7 @@ const file_crabtalk_proto_rawDesc = "" +
 	"\x0fReconnectMcpMsg\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\"\x17\n" +
-	"\x15SubscribeMcpEventsMsg\"\xe7\x05\n" +
+	"\x15SubscribeMcpEventsMsg\"\xdc\x05\n" +
 	"\aMcpInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x12\n" +
@@ -5308,8 +5310,8 @@ const file_crabtalk_proto_rawDesc = "" +
 	"generation\x18\xe9\a \x01(\rR\n" +
 	"generation\x12\x15\n" +
 	"\x05since\x18\xea\a \x01(\tR\x05since\x12\x13\n" +
-	"\x04note\x18\xeb\a \x01(\tR\x04note\x12%\n" +
-	"\x0eretry_after_ms\x18\xec\a \x01(\x04R\fretryAfterMs\x12 \n" +
+	"\x04note\x18\xeb\a \x01(\tR\x04note\x12\x1a\n" +
+	"\bretry_at\x18\xec\a \x01(\tR\aretryAt\x12 \n" +
 	"\vtools_stale\x18\xed\a \x01(\bR\n" +
 	"toolsStale\x12\x15\n" +
 	"\x05share\x18\xee\a \x01(\tR\x05share\x125\n" +
