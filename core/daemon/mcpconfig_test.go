@@ -156,3 +156,13 @@ func TestAnUpsertTriesAgainWhatHadFailed(t *testing.T) {
 		t.Errorf("an upsert that changes nothing: %v %v, %d spawns", row, err, srv.Counts().Spawns)
 	}
 }
+
+func TestNotes(t *testing.T) {
+	for want, s := range map[string]core.Status{
+		"": {}, "queued": {Queued: true}, "stopping": {Stopping: true, Queued: true}, "stuck": {Stuck: true, Stopping: true},
+	} {
+		if got := noteOf(s); got != want {
+			t.Errorf("%+v: %q, want %q", s, got, want)
+		}
+	}
+}
