@@ -121,8 +121,9 @@ type search struct {
 	o      *Owner
 	tool   string
 	asked  []lifecycle.NameID
-	failed error // the first refusal
-	shadow bool  // a peer that is known to export the tool has failed
+	woken  []lifecycle.NameID // brought up at once: their turn is as it was then, whoever is up first
+	failed error              // the first refusal
+	shadow bool               // a peer that is known to export the tool has failed
 }
 
 // motive is why a claim is asked for a tool.
@@ -137,6 +138,11 @@ const (
 
 // next finds the next claim to ask, in declaration order within each motive.
 func (s *search) next() (lifecycle.NameID, motive) {
+	if len(s.woken) > 0 {
+		id := s.woken[0]
+		s.woken = s.woken[1:]
+		return id, unlisted
+	}
 	for why := exporting; why <= asleep; why++ {
 		if why == asleep && s.shadow {
 			break
@@ -170,13 +176,14 @@ func (o *Owner) motive(id lifecycle.NameID, tool string) motive {
 // wakeUnlisted brings up all that nobody has listed but the first, which is asked already.
 // They are not admitted before their turn, or the bound of a call would run while their elder
 // siblings are still connecting, and would fail them for a call that was never made.
-func (s *search) wakeUnlisted(first lifecycle.NameID) (woken []*waiter) {
+func (s *search) wakeUnlisted(first lifecycle.NameID) (waits []*waiter) {
 	for _, id := range s.o.claims {
 		if id != first && s.o.peerOf(id).known == nil {
-			woken = append(woken, s.o.open(id, lifecycle.Ensure))
+			s.woken = append(s.woken, id)
+			waits = append(waits, s.o.open(id, lifecycle.Ensure))
 		}
 	}
-	return woken
+	return waits
 }
 
 // run asks one after the other, the first by the ticket that is open. It releases mu.

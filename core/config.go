@@ -27,10 +27,10 @@ type Config struct {
 	// created at one moment. 0 means four for each processor.
 	MaxSpawns int
 	// EventQueue bounds what one subscriber may lag behind before it gets a gap marker and a
-	// fresh snapshot (SPEC EV-3). 0 means 1024.
+	// fresh snapshot (SPEC EV-3). Four transitions of a peer that all claims of the host share
+	// are always held. 0 means 1024.
 	EventQueue int
-	// Logger gets one record for each transition of a peer and for what goes wrong behind
-	// its back. nil means none.
+	// Logger gets one record for each transition of a peer. nil means none.
 	Logger *slog.Logger
 	// Observer, if set, is told how long connects and calls took.
 	Observer Observer

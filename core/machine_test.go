@@ -40,6 +40,10 @@ func TestRandomHistories(t *testing.T) {
 				"kill":      m.kill,
 				"ladder":    m.ladder,
 				"advance":   m.advance,
+				"changed":   m.changed,
+				"quit":      m.quit,
+				"reorder":   m.reorder,
+				"configure": m.configure,
 			})
 			m.end(rt)
 		})
@@ -143,8 +147,37 @@ func (m *monkey) rename(t *rapid.T) { m.owner(t).Rename("renamed") }
 func (m *monkey) declare(t *rapid.T) {
 	key := rapid.SampledFrom(monkeyServers).Draw(t, "server")
 	token := rapid.SampledFrom([]string{"one", "two"}).Draw(t, "token")
-	must(t, m.owner(t).Declare(m.name(t), transport.Config{
-		Command: key + " " + token, Env: map[string]string{"TOKEN": token}}))
+	must(t, m.owner(t).DeclareWith(m.name(t), transport.Config{
+		Command: key + " " + token, Env: map[string]string{"TOKEN": token}}, m.terms(t)))
+}
+
+// terms never keep two owners apart: the fakes count incarnations by server.
+func (m *monkey) terms(t *rapid.T) core.Terms {
+	span := rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Second, 2 * idle})
+	return core.Terms{Policy: lifecycle.Policy{
+		IdleTimeout: span.Draw(t, "idle"), MinUptime: span.Draw(t, "uptime"), StartTimeout: span.Draw(t, "start"),
+		CallTimeout: span.Draw(t, "call"), Pinned: rapid.IntRange(0, 9).Draw(t, "pinned") == 0,
+	}}
+}
+
+// changed lets a server announce another list.
+func (m *monkey) changed(t *rapid.T) {
+	s := m.server(t)
+	n := rapid.IntRange(0, 3).Draw(t, "tools")
+	s.Update(func(b *fakes.Behaviour) { b.Tools = fakes.Tools([]string{"echo", "fail", "crash"}[:n]...) })
+	s.Changed()
+}
+
+func (m *monkey) quit(t *rapid.T) { m.server(t).Quit() }
+
+func (m *monkey) reorder(t *rapid.T) { m.owner(t).Reorder([]string{m.name(t)}) }
+
+// configure makes room scarce or plentiful.
+func (m *monkey) configure(t *rapid.T) {
+	l := times()
+	l.MaxLive, l.MaxDialing = rapid.IntRange(0, 3).Draw(t, "live"), rapid.IntRange(0, 2).Draw(t, "dialing")
+	l.QueueTimeout = time.Duration(rapid.IntRange(1, 60).Draw(t, "queue")) * time.Second
+	must(t, m.h.Configure(l))
 }
 
 func (m *monkey) release(t *rapid.T) { m.owner(t).Release(m.name(t)) }
@@ -258,10 +291,11 @@ func (m *monkey) follow(t *rapid.T, s *core.Subscription, v view) {
 	}
 }
 
-// allowed are the edges of the diagram. A replay begins a path anywhere.
+// allowed are the edges of the diagram. A replay begins a path anywhere, or tells of another
+// tool list.
 func allowed(from lifecycle.State, e core.Event) bool {
 	if e.Replay {
-		return from == lifecycle.Disconnected
+		return from == lifecycle.Disconnected || from == lifecycle.Connected && e.State == from
 	}
 	switch e.State {
 	case lifecycle.Connecting:
