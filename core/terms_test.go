@@ -306,6 +306,7 @@ func TestConfigureTouchesNobody(t *testing.T) {
 		r.d.Server("failed").Next(fakes.Spawn, fakes.Fault{Do: fakes.Fail})
 		_, err := o.Dispatch(bg)
 		must(t, err)
+		synctest.Wait()
 		before := o.List()
 		s := watch(t, r.h)
 		pass(idle / 2)
