@@ -25,6 +25,8 @@ type Event struct {
 	// Replay marks what is no transition: standing told to an owner that joined (SPEC CL-7),
 	// or the tools of a peer that listed them again (SPEC CA-10).
 	Replay bool
+	// Relisted marks a Replay that is the news of another tool list (SPEC CA-10).
+	Relisted bool
 }
 
 // Notice is what a subscriber receives: an Event, or the mark of a gap together with the
@@ -194,7 +196,7 @@ func (h *Host) readable(e *lifecycle.Event, o *Owner) Event {
 	p := h.peers[e.Peer]
 	out := Event{
 		Seq: e.Seq, At: h.origin.Add(time.Duration(e.At)), Owner: e.Owner, Agent: o.agent,
-		Name: o.names[e.Name], Peer: p.name, Generation: e.Gen, State: e.State, Replay: e.Replay,
+		Name: o.names[e.Name], Peer: p.name, Generation: e.Gen, State: e.State, Replay: e.Replay, Relisted: e.Relisted,
 	}
 	switch e.State {
 	case lifecycle.Connected:

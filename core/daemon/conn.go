@@ -166,6 +166,11 @@ func (c *client) mcpEvents() error {
 			return errEventsLost
 		}
 		e := n.Event
+		if e.Relisted {
+			// The protocol cannot mark it, and its clients would take a second Connected for a
+			// new process (SPEC EV-5). The listing shows the new tools.
+			continue
+		}
 		c.event(&pb.McpEventMsg{
 			Kind: kindOfEvent(e.State), Name: e.Name, Tools: e.Tools, Error: e.Error,
 			Timestamp: timestamp(e.At), Agent: e.Agent,

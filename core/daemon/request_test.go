@@ -358,6 +358,20 @@ func TestConcurrentUpsertsLoseNothing(t *testing.T) {
 	}
 }
 
+// awaitTools asks until the listing shows so many tools of an agent's only MCP.
+func (r *rig) awaitTools(id string, want uint32) {
+	r.t.Helper()
+	for {
+		rows, err := r.c.ListMcps(r.ctx, id)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if rows[0].GetToolCount() == want {
+			return
+		}
+	}
+}
+
 func TestMcpEvents(t *testing.T) {
 	r := start(t, setup{})
 	srv := r.dialer.Server("S")
@@ -378,6 +392,9 @@ func TestMcpEvents(t *testing.T) {
 	if _, err := r.c.ReconnectMcp(r.ctx, id, "m"); err != nil {
 		t.Fatal(err)
 	}
+	srv.Update(func(b *fakes.Behaviour) { b.Tools = fakes.Tools("one") })
+	srv.Changed() // which the protocol's events cannot tell apart from a second connect
+	r.awaitTools(id, 1)
 	if err := r.c.DeleteMcp(r.ctx, id, "m"); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,10 @@ type Event struct {
 	State  State
 	Reason Reason // why, when State is Failed
 	Tools  uint32 // when State is Connected
-	Replay bool   // standing told to an owner that joined, not a transition (SPEC CL-7)
+	Replay bool   // standing told again, not a transition (SPEC CL-7)
+	// Relisted tells such a replay apart from that of an owner that joined: the peer has read
+	// its tool list again (SPEC CA-10).
+	Relisted bool
 }
 
 // ReplyKind says how a ticket was answered.

@@ -58,6 +58,7 @@ func (m *Machine) relisted(id PeerID, g Generation, tools uint32) {
 	p.tools = tools
 	for i := p.claims.head; i != 0; i = m.inPeer[i].next {
 		m.tell(i, true)
+		m.out.Events[len(m.out.Events)-1].Relisted = true
 	}
 }
 
