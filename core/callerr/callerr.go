@@ -1,6 +1,7 @@
 package callerr
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -74,6 +75,9 @@ type Error struct {
 	Definite bool
 	// Code is the code of a JSON-RPC error reply, 0 where there was none.
 	Code int
+	// Result is the peer's own result object when it answered with isError, so that content
+	// which is no text survives (SPEC CA-12); nil otherwise.
+	Result json.RawMessage
 	// Msg is the text behind the prefix. It never holds a secret.
 	Msg string
 	// Hint, if any, tells an operator what to do.

@@ -93,7 +93,7 @@ func (s Seen) resultReply() (json.RawMessage, error) {
 	if text == "" {
 		text = "the tool reported an error without a text"
 	}
-	return nil, &callerr.Error{Kind: callerr.Rejected, Phase: s.Phase, Definite: true, Msg: text}
+	return nil, &callerr.Error{Kind: callerr.Rejected, Phase: s.Phase, Definite: true, Msg: text, Result: s.Reply.Result}
 }
 
 // cancelled is the caller's own doing. It says nothing about the peer (SPEC CA-4).

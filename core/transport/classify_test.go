@@ -180,3 +180,13 @@ func TestSecretsAreMasked(t *testing.T) {
 		t.Errorf("the zero value masks: %q", got)
 	}
 }
+
+// CA-12: what a tool says with its refusal survives, whatever it is.
+func TestRefusalKeepsItsContent(t *testing.T) {
+	raw := `{"isError":true,"content":[{"type":"text","text":"no"},{"type":"image","data":"AA=="}]}`
+	_, err := Classify(with(func(s *Seen) { s.Reply = result(raw) }))
+	e, ok := errors.AsType[*callerr.Error](err)
+	if !ok || string(e.Result) != raw {
+		t.Errorf("a refusal with an image keeps %s", e.Result)
+	}
+}
