@@ -181,7 +181,7 @@ func spawnByHand(b *testing.B, exe string) time.Duration {
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), peerMode+"=server")
 	client := mcp.NewClient(&mcp.Implementation{Name: "by hand", Version: "1"}, nil)
-	s, err := client.Connect(bg, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{})
+	s, err := client.Connect(bg, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: stdio.DefaultProtocol})
 	must(b, err)
 	list, err := s.ListTools(bg, nil)
 	if err != nil || len(list.Tools) != 1 {

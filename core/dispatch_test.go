@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -258,6 +259,21 @@ func TestUnknownToolAsksInOrder(t *testing.T) {
 	})
 }
 
+// DI-8: of those that were woken at once the first declarer serves, not the one that was up
+// first.
+func TestWokenServeInOrder(t *testing.T) {
+	bubble(t, func(r *rig) {
+		o := r.owner("a", "S", "R", "Q")
+		r.lists("S", "other")
+		for n, after := range map[string]time.Duration{"S": 2 * time.Second, "R": 3 * time.Second, "Q": time.Second} {
+			r.d.Server(n).Update(func(b *fakes.Behaviour) { b.Initialize.Delay = after; b.Answers = says(n) })
+		}
+		if got := <-goCall(bg, o, "echo"); got.err != nil || got.text != "R" || got.at != 3*time.Second {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 // DI-8: a Failed first declarer does not shadow a healthy one.
 func TestFailedDeclarerDoesNotShadow(t *testing.T) {
 	bubble(t, func(r *rig) {
@@ -337,7 +353,9 @@ func TestCancelledBeforeTheCall(t *testing.T) {
 		cancel()
 		for range 20 {
 			_, err := o.Call(ctx, "echo", nil)
-			r.wantKind(err, callerr.Cancelled)
+			if e, ok := errors.AsType[*callerr.Error](err); !ok || e.Kind != callerr.Cancelled || !e.Definite {
+				t.Errorf("%+v", e)
+			}
 		}
 		if synctest.Wait(); len(r.d.Server("S").Calls()) != 0 {
 			t.Errorf("%d calls arrived", len(r.d.Server("S").Calls()))

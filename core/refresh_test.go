@@ -185,6 +185,19 @@ func TestBridgeWithNobodyBehind(t *testing.T) {
 			})
 		})
 	}
+	bubble(t, func(r *rig) { // a caller that leaves is no sign of health
+		o := r.owner("a", "S")
+		_, err := o.Dispatch(bg)
+		must(t, err)
+		answer(r, o, internal, internal)
+		r.d.Server("S").Next(fakes.Call, fakes.Fault{Do: fakes.Hang})
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		<-goCall(ctx, o, "echo")
+		r.d.Server("S").Next(fakes.List, fakes.Fault{Do: fakes.Fail})
+		answer(r, o, internal)
+		r.wantState(o, "S", lifecycle.Failed)
+	})
 	bubble(t, func(r *rig) { // a probe that hangs is judged when there is reason to doubt again
 		o := r.owner("a", "S")
 		_, err := o.Dispatch(bg)

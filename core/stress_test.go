@@ -14,11 +14,11 @@ import (
 	"github.com/mayfly-mcp/mayfly/fakes"
 )
 
-// TestStress is the one test in real time: a thousand dispatches while peers are evicted
+// TestStress is in real time: a thousand callers at once, twice each, while peers are evicted
 // after a millisecond, reconnected, rotated, killed, and their owners die. Each dispatch has
 // one outcome of a known kind, and at the end everything is as before.
 func TestStress(t *testing.T) {
-	const workers, each = 50, 20
+	const workers, each = 1000, 2
 	before := runtime.NumGoroutine()
 	r := newRig(t, func(c *core.Config) {
 		l := times()
@@ -70,7 +70,7 @@ func dispatchOnce(r *rig, w, i int) {
 	o.Declare("n", cfgOf(serverNames(4)[w%4]))
 	ctx, cancel := context.WithTimeout(bg, time.Minute)
 	defer cancel()
-	switch i % 5 {
+	switch (w + i) % 5 {
 	case 0:
 		o.Declare("m", cfgOf(serverNames(4)[(w+i+1)%4]))
 	case 1:
