@@ -152,11 +152,11 @@ func TestKilledProcesses(t *testing.T) {
 // that answers 64 MiB: each call has one outcome within its bound, and the peer is replaced.
 func TestProcessesThatDoNotAnswer(t *testing.T) {
 	const bound = 500 * time.Millisecond
+	newWorld(t) // its end is checked after that of the others
 	for _, mode := range []string{"server", "deaf", "half-closed", "huge"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			w := &world{t: t}
-			*w = *newQuietWorld(t)
+			w := newQuietWorld(t)
 			w.peer(mode, bound)
 			if mode == "huge" {
 				w.peer(mode, 0)

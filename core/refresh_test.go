@@ -259,14 +259,37 @@ func TestLossOfASession(t *testing.T) {
 		r.wantState(o, "S", lifecycle.Failed)
 		_, err = o.Reconnect(bg, "S")
 		must(t, err)
-		r.d.Server("S").Next(fakes.Call, fakes.Fault{Delay: time.Hour, Late: true})
+	})
+	var let chan struct{} // of the bubble
+	holding := func(c *core.Config) { let = make(chan struct{}); c.Dialer = reporting{c.Dialer, let} }
+	bubbleWith(t, holding, func(r *rig) {
+		o := r.owner("a", "S")
 		c := goCall(bg, o, "echo")
 		synctest.Wait()
 		r.d.Server("S").Break()
-		if got := <-c; got.at != 0 {
+		got := <-c
+		if r.wantKind(got.err, callerr.Transport); got.at != 0 {
 			t.Errorf("after %v: %v", got.at, got.err)
 		}
+		close(let)
 	})
+}
+
+// reporting is a transport that does not let go of calls, and can tell how a peer ended.
+type reporting struct {
+	transport.Dialer
+	let chan struct{}
+}
+
+func (d reporting) Dial(ctx context.Context, cfg transport.Config) (transport.Session, error) {
+	s, err := d.Dialer.Dial(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		heldSession
+		transport.Reporter
+	}{heldSession{s, d.let}, s.(transport.Reporter)}, nil
 }
 
 // DI-8, K09, K11: when nobody is known to export a tool, peers that do not run are asked one by

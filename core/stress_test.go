@@ -125,7 +125,7 @@ func disturb(r *rig, stop <-chan struct{}) {
 // settled waits a bounded number of turns for what ends by itself.
 func settled(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for range 1000 {
+	for range 20_000 {
 		if holds() {
 			return
 		}
