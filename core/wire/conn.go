@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -169,6 +170,26 @@ func (c *Conn) await(ctx context.Context) error {
 
 // write sends m as one frame.
 func (c *Conn) write(ctx context.Context, m proto.Message) error {
+	return c.writeOr(ctx, m, func() error { return nil })
+}
+
+// request sends a request. A daemon that refuses a connection says why and closes it, whatever
+// is on the way to it: its last words then count, not the pipe that broke.
+func (c *Conn) request(ctx context.Context, m proto.Message) error {
+	return c.writeOr(ctx, m, func() error {
+		got := &pb.ServerMessage{}
+		ctx, cancel := context.WithTimeout(ctx, c.frameTimeout)
+		defer cancel()
+		if c.read(ctx, got) != nil || got.GetError() == nil {
+			return nil
+		}
+		_ = c.Close() // nobody listens any more
+		return &Error{Code: got.GetError().GetCode(), Message: got.GetError().GetMessage()}
+	})
+}
+
+// writeOr is write with what to do when the other end is gone, unless it returns nil.
+func (c *Conn) writeOr(ctx context.Context, m proto.Message, gone func() error) error {
 	frame, err := encode(m)
 	if err != nil {
 		return err
@@ -181,6 +202,11 @@ func (c *Conn) write(ctx context.Context, m proto.Message) error {
 		_, err := c.nc.Write(frame)
 		return err
 	})
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		if said := gone(); said != nil {
+			return said
+		}
+	}
 	if err != nil {
 		return c.abandon(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"path/filepath"
 	"os"
 	"reflect"
 	"strings"
@@ -400,5 +401,35 @@ func TestReadingAndWritingDoNotWaitForEachOther(t *testing.T) {
 	}
 	if diff := cmp.Diff(Request(&pb.GetAgentMsg{Name: "a"}), got, protocmp.Transform()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A daemon that refuses a connection says why and hangs up, before or after it was asked.
+func TestLastWordsOfARefusedConnection(t *testing.T) {
+	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		nc, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		c := NewConn(nc, Config{})
+		_ = c.WriteAnswer(context.Background(), Refusal(503, "too many"))
+		_ = c.Close()
+	}()
+	c, err := Dial(t.Context(), "unix", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	<-gone
+	_, err = c.Do(t.Context(), Request(&pb.Ping{}))
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != 503 || e.Message != "too many" {
+		t.Errorf("the refusal is seen as %v", err)
 	}
 }

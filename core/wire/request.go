@@ -47,7 +47,7 @@ func (c *Conn) Do(ctx context.Context, req *pb.ClientMessage) (*pb.ServerMessage
 		return nil, err
 	}
 	defer c.busy.Store(false)
-	if err := c.write(ctx, req); err != nil {
+	if err := c.request(ctx, req); err != nil {
 		return nil, wrapRequest(Variant(req), err)
 	}
 	return c.answer(ctx, Variant(req))

@@ -35,7 +35,7 @@ func openStream[T any](ctx context.Context, c *Conn, req *pb.ClientMessage, owne
 		return nil, err
 	}
 	s := &Stream[T]{ctx: ctx, conn: c, request: Variant(req), pick: pick, owned: owned}
-	if err := c.write(ctx, req); err != nil {
+	if err := c.request(ctx, req); err != nil {
 		c.busy.Store(false)
 		return nil, wrapRequest(s.request, err)
 	}
