@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"maps"
 	"slices"
 
@@ -18,33 +17,33 @@ import (
 // alike (SPEC ID-4); env is sorted, so that its order is irrelevant (SPEC ID-3). scope keeps
 // those apart who do not want to share (SPEC ID-7); it is empty for those who do.
 func fingerprint(key []byte, c transport.Config, scope string) (fp lifecycle.Fingerprint) {
+	var room [512]byte // of which most configurations need no more
+	var names [8]string
+	b := appendStrings(room[:0], scope, c.Command)
+	b = appendStrings(appendCount(b, len(c.Args)), c.Args...)
+	env := names[:0]
+	for k := range c.Env {
+		env = append(env, k)
+	}
+	slices.Sort(env)
+	b = appendCount(b, len(env))
+	for _, k := range env {
+		b = appendStrings(b, k, c.Env[k])
+	}
+	b = appendStrings(b, c.URL, c.Auth)
 	h := hmac.New(sha256.New, key)
-	putString(h, scope)
-	putString(h, c.Command)
-	putCount(h, len(c.Args))
-	for _, a := range c.Args {
-		putString(h, a)
-	}
-	putCount(h, len(c.Env))
-	for _, k := range slices.Sorted(maps.Keys(c.Env)) {
-		putString(h, k)
-		putString(h, c.Env[k])
-	}
-	putString(h, c.URL)
-	putString(h, c.Auth)
+	h.Write(b)
 	h.Sum(fp[:0])
 	return fp
 }
 
-func putCount(h hash.Hash, n int) {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(n))
-	h.Write(b[:])
-}
+func appendCount(b []byte, n int) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }
 
-func putString(h hash.Hash, s string) {
-	putCount(h, len(s))
-	h.Write([]byte(s))
+func appendStrings(b []byte, all ...string) []byte {
+	for _, s := range all {
+		b = append(appendCount(b, len(s)), s...)
+	}
+	return b
 }
 
 // sameConfig compares what the fingerprint covers.

@@ -134,3 +134,29 @@ func TestCallContext(t *testing.T) {
 	}
 	<-ran
 }
+
+// A name that was given up leaves nothing behind, and its number serves one later name.
+func TestNamesAreForgotten(t *testing.T) {
+	handover(t, func(h *Host, o *Owner, _ *fakes.Server) {
+		h.mu.Unlock()
+		for i := range 100 {
+			name := "n" + string(rune('A'+i))
+			if err := errors.Join(o.Declare(name, transport.Config{Command: name}), o.Release(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(o.names) > 2 || len(o.ids) != 1 || len(o.free) != 1 {
+			t.Errorf("%d names, %d ids and %d free numbers for one claim", len(o.names), len(o.ids), len(o.free))
+		}
+		for _, name := range []string{"x", "y"} {
+			if err := o.Declare(name, transport.Config{Command: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, want := range []string{"S", "x", "y"} {
+			if got := o.List()[i].Name; got != want {
+				t.Errorf("claim %d is %q, want %q", i, got, want)
+			}
+		}
+	})
+}
