@@ -314,8 +314,10 @@ var defects = map[string]defect{
 	"blind-to-death": attending(newBlind),
 	"half-times":     times(func(d time.Duration) time.Duration { return d / 2 }),
 	"double-times":   times(func(d time.Duration) time.Duration { return 2 * d }),
-	"forgets-agents": {before: func(home string) { _, _ = os.Remove(filepath.Join(home, "store.db")), os.Remove(filepath.Join(home, "store.db.bak")) }},
-	"steals-homes":   {before: func(home string) { _ = os.RemoveAll(filepath.Join(home, "run")) }},
+	"forgets-agents": {before: func(home string) {
+		_, _ = os.Remove(filepath.Join(home, "store.db")), os.Remove(filepath.Join(home, "store.db.bak"))
+	}},
+	"steals-homes": {before: func(home string) { _ = os.RemoveAll(filepath.Join(home, "run")) }},
 	"starts-anywhere": {before: func(home string) {
 		_ = os.Remove(filepath.Join(home, "run"))
 	}},
