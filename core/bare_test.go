@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 
 	"github.com/mayfly-mcp/mayfly/core/transport"
@@ -10,13 +11,16 @@ import (
 
 // bare is a transport that costs nothing, so that a benchmark measures the host alone. Its
 // sessions live until they are told to stop.
-type bare struct{}
+type bare struct{ rounds int }
 
-func (bare) Dial(context.Context, transport.Config) (transport.Session, error) {
-	return &bareSession{down: make(chan struct{}), done: make(chan struct{})}, nil
+func (d bare) Dial(context.Context, transport.Config) (transport.Session, error) {
+	return &bareSession{rounds: d.rounds, down: make(chan struct{}), done: make(chan struct{})}, nil
 }
 
-type bareSession struct{ down, done chan struct{} }
+type bareSession struct {
+	rounds     int // of work that a call does, some 150 ns each
+	down, done chan struct{}
+}
 
 var bareResult = fakes.Text("x")
 
@@ -32,8 +36,12 @@ func (s *bareSession) Call(ctx context.Context, _ string, _ json.RawMessage) (*t
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	default:
-		return bareResult, nil
 	}
+	var sum [32]byte
+	for range s.rounds {
+		sum = sha256.Sum256(sum[:])
+	}
+	return bareResult, nil
 }
 
 func (s *bareSession) Stop(stage transport.Stage) {

@@ -32,7 +32,7 @@ func cpu() time.Duration {
 
 // BenchmarkAdded is what the host adds to a bare session call, in processor time of one run.
 func BenchmarkAdded(b *testing.B) {
-	_, owners := bareHost(b, 1)
+	_, owners := bareHost(b, 1, bare{})
 	s, err := bare{}.Dial(bg, transport.Config{})
 	must(b, err)
 	b.ReportAllocs()
@@ -58,7 +58,7 @@ func BenchmarkAdded(b *testing.B) {
 // one that hangs, one that floods and one that does not read, with the same without them. The
 // two are measured in turns, so that the machine's other work falls on both.
 func BenchmarkBadNeighbours(b *testing.B) {
-	_, owners := bareHost(b, 100)
+	_, owners := bareHost(b, 100, bare{})
 	bad, err := core.Open(core.Config{Dialer: vicious{}})
 	must(b, err)
 	defer bad.Close(bg)

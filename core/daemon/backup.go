@@ -24,6 +24,12 @@ func (h home) found(k disk) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot look at the store: %w", err)
 	}
+	if _, err := os.Stat(h.backup()); err == nil {
+		// A home that had a store has lost it. To begin anew would be a silent reset, and the
+		// next copy would take the place of the last good one.
+		return fmt.Errorf("the store %s is not there, but its copy %s is: run mayfly serve -restore with it, "+
+			"or move it away to start without agents", h.store, h.backup())
+	}
 	var records []*record
 	data, err := readRegular(h.legacy, maxStoreFile)
 	switch {

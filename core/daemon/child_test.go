@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -77,6 +78,16 @@ func startChild(t *testing.T, home string) *child {
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	return c
+}
+
+// awaitLog waits for a word of the log, which another goroutine copies.
+func (c *child) awaitLog(want string) {
+	c.t.Helper()
+	for bound := time.Now().Add(testBound); !strings.Contains(c.log.String(), want); runtime.Gosched() {
+		if time.Now().After(bound) {
+			c.t.Fatalf("the log does not say %q: %s", want, c.log)
+		}
+	}
 }
 
 // kill ends the daemon as no daemon wants to end.
@@ -199,9 +210,7 @@ func TestAKilledDaemonsPeersAreEnded(t *testing.T) {
 	if alive(peer) {
 		t.Errorf("the peer %s is alive after the next start: %s", peer, c.log)
 	}
-	if !strings.Contains(c.log.String(), "an earlier daemon was killed; its peers were ended") {
-		t.Errorf("the log does not say so: %s", c.log)
-	}
+	c.awaitLog("an earlier daemon was killed; its peers were ended")
 	if row, err := c.c.ReconnectMcp(ctx, info.Id, "m"); err != nil || row.Status != pb.McpStatus_MCP_STATUS_CONNECTED {
 		t.Errorf("the new one: %v %v", row, err)
 	}

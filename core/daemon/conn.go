@@ -31,9 +31,16 @@ type client struct {
 	conn     *wire.Conn
 	ctx      context.Context // ends with the connection
 	cancel   context.CancelCauseFunc
-	out      chan *pb.ServerMessage
+	out      chan parcel
 	slots    chan struct{} // one token for each request under way
+	listing  chan struct{} // the token of the one listing that is built and not sent yet
 	requests sync.WaitGroup
+}
+
+// parcel is an answer on its way out; sent, if not nil, is called when it has left.
+type parcel struct {
+	m    *pb.ServerMessage
+	sent func()
 }
 
 // serve answers a connection until either side ends it, and returns when all of its
@@ -42,7 +49,8 @@ type client struct {
 func (d *Daemon) serve(nc net.Conn) {
 	c := &client{
 		d: d, conn: wire.NewConn(nc, wire.Config{FrameTimeout: d.cfg.FrameTimeout}),
-		out: make(chan *pb.ServerMessage, writeQueue), slots: make(chan struct{}, maxOutstanding),
+		out: make(chan parcel, writeQueue), slots: make(chan struct{}, maxOutstanding),
+		listing: make(chan struct{}, 1),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(d.base)
 	defer c.cancel(nil)
@@ -87,11 +95,14 @@ func (c *client) read() error {
 
 // write sends the answers. The first one that cannot be sent ends the connection.
 func (c *client) write() {
-	for m := range c.out {
-		if err := c.transmit(m); err != nil {
+	for p := range c.out {
+		if err := c.transmit(p.m); err != nil {
 			c.cancel(errClientGone)
 			_ = c.conn.Close()
 			return
+		}
+		if p.sent != nil {
+			p.sent()
 		}
 	}
 }
@@ -107,11 +118,31 @@ func (c *client) transmit(m *pb.ServerMessage) error {
 
 // send queues an answer. It waits for a client that reads slowly and gives up when the
 // connection ends.
-func (c *client) send(m *pb.ServerMessage) {
+func (c *client) send(m *pb.ServerMessage) { c.post(parcel{m: m}) }
+
+func (c *client) post(p parcel) {
 	select {
-	case c.out <- m:
+	case c.out <- p:
 	case <-c.ctx.Done():
 	}
+}
+
+// list answers a request whose answer may fill a frame. A connection has one such answer at a
+// time, from before it is built until it has been sent: clients that ask for many and read
+// none cost a frame each, and not the daemon's memory.
+func (c *client) list(req *pb.ClientMessage) error {
+	select {
+	case c.listing <- struct{}{}:
+	case <-c.ctx.Done():
+		return nil
+	}
+	m, err := c.d.perform(c.ctx, req)
+	if err != nil || m == nil {
+		<-c.listing
+		return err
+	}
+	c.post(parcel{m: wire.Answer(m), sent: func() { <-c.listing }})
+	return nil
 }
 
 func (c *client) event(m proto.Message) { c.send(wire.Answer(m)) }
@@ -131,6 +162,8 @@ func (c *client) answer(req *pb.ClientMessage) {
 		err = c.mcpEvents()
 	case *pb.SubscribeEvents:
 		err = c.agentEvents()
+	case *pb.ListAgentsMsg, *pb.ListMcpsMsg, *pb.GetAgentMsg:
+		err = c.list(req)
 	default:
 		m, err = c.d.perform(c.ctx, req)
 	}

@@ -273,3 +273,29 @@ func TestALaggingSubscriberOfMcpsIsTold(t *testing.T) {
 		}
 	}
 }
+
+// Listings of one connection are built one after the other, and all of them are answered.
+func TestListingsInALine(t *testing.T) {
+	r := start(t, setup{})
+	r.agent("big", `{"description":"`+strings.Repeat("x", 1<<19)+`"}`)
+	nc, err := net.Dial("unix", layout(r.home).socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	c := wire.NewConn(nc, wire.Config{})
+	for range 32 {
+		if err := c.WriteRequest(r.ctx, wire.Request(&pb.ListAgentsMsg{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.c.Ping(r.ctx); err != nil {
+		t.Error(err)
+	}
+	for range 32 {
+		m, err := c.ReadAnswer(r.ctx)
+		if err != nil || len(m.GetAgentList().GetAgents()) != 1 {
+			t.Fatalf("%v %v", wire.Variant(m), err)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -174,43 +173,6 @@ func TestAReadOnlyDisk(t *testing.T) {
 	r.stop()
 	r = start(t, setup{home: home})
 	r.agent("b", `{}`)
-}
-
-// TestAFullDisk lets the system refuse to let the file grow. An edit that does not fit is
-// refused as a whole, those that do are stored, and afterwards all is as before.
-func TestAFullDisk(t *testing.T) {
-	r := start(t, setup{})
-	id := r.agent("a", `{}`)
-	info, err := os.Stat(r.d.home.store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	full := syscall.Rlimit{Cur: uint64(info.Size()), Max: limit.Max}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
-		t.Fatal(err)
-	}
-	before := r.remembered()
-	for range 3 {
-		_, err = r.c.UpdateAgent(r.ctx, id, `{"description":"`+strings.Repeat("x", 200_000)+`"}`)
-		refused(t, "an edit that does not fit", err, 500, "cannot store the change, nothing was changed")
-	}
-	now := r.stored()
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(before, now); diff != "" {
-		t.Error(diff)
-	}
-	if _, err = r.c.UpdateAgent(r.ctx, id, `{"description":"`+strings.Repeat("x", 200_000)+`"}`); err != nil {
-		t.Errorf("with room again: %v", err)
-	}
-	if diff := cmp.Diff(r.remembered(), r.stored()); diff != "" {
-		t.Error("store and memory differ")
-	}
 }
 
 func TestRestartDeclaresAndStartsNothing(t *testing.T) {

@@ -387,3 +387,32 @@ func BenchmarkOpenStore(b *testing.B) {
 		}
 	}
 }
+
+// A home that has lost its store is not begun anew, and its last copy is left as it is.
+func TestALostStoreIsNotReplaced(t *testing.T) {
+	home := newHome(t)
+	d, err := Open(Config{Home: home, TCPAddr: TCPOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := layout(home)
+	before, err := os.ReadFile(h.backup())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(h.store); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Config{Home: home, TCPAddr: TCPOff}); err == nil || !strings.Contains(err.Error(), "-restore") {
+		t.Errorf("a home without its store opens with %v", err)
+	}
+	if after, err := os.ReadFile(h.backup()); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the copy was touched: %v", err)
+	}
+	if _, err := Restore(home, h.backup(), time.Now()); err != nil {
+		t.Errorf("the way back: %v", err)
+	}
+}

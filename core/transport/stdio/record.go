@@ -123,6 +123,9 @@ func readRecord(path string) (record, error) {
 	if err != nil {
 		return rec, err
 	}
+	if !info.Mode().IsRegular() {
+		return rec, errors.New("no regular file")
+	}
 	if info.Size() > maxRecord {
 		return rec, fmt.Errorf("%d bytes are no record", info.Size())
 	}
