@@ -67,7 +67,8 @@ func TestPeersOfAKilledDaemon(t *testing.T) {
 	for i, tr := range trees {
 		for _, pid := range []int{tr.Leader, tr.Server, tr.Escapee, tr.Orphan} {
 			if alive(pid) {
-				t.Errorf("peer %d: process %d outlived Reap", i, pid)
+				st, _ := readStat(pid)
+				t.Errorf("peer %d: process %d outlived Reap: %+v of %+v", i, pid, st, tr)
 			}
 		}
 	}
