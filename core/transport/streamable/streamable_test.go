@@ -117,7 +117,7 @@ func reply(w http.ResponseWriter, id json.RawMessage, member string) {
 // dial dials and restores the goroutine baseline in the end.
 func dial(t *testing.T, opts Options, cfg transport.Config) *session {
 	t.Helper()
-	before := runtime.NumGoroutine()
+	baseline(t)
 	got, err := New(opts).Dial(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -125,9 +125,25 @@ func dial(t *testing.T, opts Options, cfg transport.Config) *session {
 	t.Cleanup(func() {
 		got.Stop(transport.StageKill)
 		await(t, "Done", got.Done())
-		eventually(t, "the return to the goroutine baseline", func() bool { return runtime.NumGoroutine() <= before })
 	})
 	return got.(*session)
+}
+
+// baselines remembers the tests whose goroutines were counted.
+var baselines sync.Map
+
+// baseline counts goroutines before the first session of a test, and again when all of its
+// sessions have ended. In between, what belongs to one session comes and goes while another
+// is dialed, so that no number taken there is a baseline.
+func baseline(t *testing.T) {
+	t.Helper()
+	if _, counted := baselines.LoadOrStore(t, true); counted {
+		return
+	}
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		eventually(t, "the return to the goroutine baseline", func() bool { return runtime.NumGoroutine() <= before })
+	})
 }
 
 // connect dials and initializes.
