@@ -33,6 +33,16 @@ func (c *staleConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Read answers with the reset whatever was under way, since an answer may be faster than the
+// end of the connection.
+func (c *staleConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.noRead.Load() {
+		return 0, syscall.ECONNRESET
+	}
+	return n, err
+}
+
 // TestStaleConnections: a request of which nothing was written is sent again, one that was
 // written is not (SPEC CA-7).
 func TestStaleConnections(t *testing.T) {
