@@ -35,7 +35,7 @@ func (o *Owner) Dispatch(ctx context.Context) ([]Listing, error) {
 	waits := make([]*waiter, len(o.claims))
 	slow := 0
 	for i, id := range o.claims {
-		out[i].Name = o.names[id]
+		out[i].Name = o.names.of(id)
 		if w := o.open(id, lifecycle.Dispatch); w.replied {
 			out[i].Tools, out[i].Err = h.read(w)
 		} else {

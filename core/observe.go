@@ -133,7 +133,7 @@ func (h *Host) logTransition(e *lifecycle.Event, p *peer) {
 	}
 	if o := h.owners[e.Owner]; o != nil {
 		attrs = append(attrs, slog.Uint64("owner", uint64(o.id)), slog.String("agent", o.agent),
-			slog.String("name", o.names[e.Name]))
+			slog.String("name", o.names.of(e.Name)))
 	}
 	if e.State == lifecycle.Failed {
 		attrs = append(attrs, slog.String("reason", e.Reason.String()), slog.String("error", p.why))

@@ -22,9 +22,7 @@ type Owner struct {
 
 	// The fields below are guarded by h.mu.
 	agent  string
-	names  []string // by NameID
-	ids    map[string]lifecycle.NameID
-	free   []lifecycle.NameID // of names that are not held any more
+	names  names
 	claims []lifecycle.NameID // in declaration order, or as Reorder left it
 	dead   bool
 }
@@ -73,7 +71,7 @@ func (h *Host) birth(t *owner.Token, agent string, own *owner.Owner) (*Owner, er
 		return nil, refusal(lifecycle.ReasonDeadOwner, "the owner is dead")
 	}
 	h.lastID++
-	o := &Owner{h: h, id: h.lastID, token: t, own: own, agent: agent, ids: map[string]lifecycle.NameID{}}
+	o := &Owner{h: h, id: h.lastID, token: t, own: own, agent: agent}
 	h.owners[o.id] = o
 	h.step(lifecycle.OwnerBorn(o.id))
 	return o, nil
@@ -189,9 +187,7 @@ func (o *Owner) Release(name string) error {
 	o.claims = slices.DeleteFunc(o.claims, func(c lifecycle.NameID) bool { return c == id })
 	h.claims--
 	h.step(lifecycle.Release(0, o.id, id))
-	delete(o.ids, name) // not before the events that carry it were read
-	o.names[id] = ""
-	o.free = append(o.free, id)
+	o.names.drop(id) // not before the events that carry it were read
 	return nil
 }
 
@@ -267,7 +263,7 @@ func (o *Owner) mayAct() error {
 
 // claim finds the id of a claim that is held. Called with mu held.
 func (o *Owner) claim(name string) (lifecycle.NameID, error) {
-	id, ok := o.ids[name]
+	id, ok := o.names.find(name)
 	if !ok {
 		return 0, refusal(lifecycle.ReasonNoClaim, fmt.Sprintf("mcp '%s' is not registered", name))
 	}
@@ -276,18 +272,10 @@ func (o *Owner) claim(name string) (lifecycle.NameID, error) {
 
 // intern numbers a name, and says whether a claim of that name is held. Called with mu held.
 func (o *Owner) intern(name string) (id lifecycle.NameID, held bool) {
-	if id, held = o.ids[name]; held {
+	if id, held = o.names.find(name); held {
 		return id, true
 	}
-	if n := len(o.free); n > 0 {
-		id, o.free = o.free[n-1], o.free[:n-1]
-		o.names[id] = name
-	} else {
-		id = lifecycle.NameID(len(o.names))
-		o.names = append(o.names, name)
-	}
-	o.ids[name] = id
-	return id, false
+	return o.names.add(name), false
 }
 
 // peerOf returns the payload behind a claim. Called with mu held.

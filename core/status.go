@@ -58,7 +58,7 @@ func (o *Owner) status(id lifecycle.NameID) Status {
 	p := o.peerOf(id)
 	v := o.h.machine.View(o.h.machine.Claimed(o.id, id))
 	s := Status{
-		Owner: o.id, Agent: o.agent, Name: o.names[id], Peer: p.name, State: v.State,
+		Owner: o.id, Agent: o.agent, Name: o.names.of(id), Peer: p.name, State: v.State,
 		Stopping: v.Phase == lifecycle.Stopping, Stuck: v.Stage == lifecycle.StageStuck,
 		Generation: v.Gen, Claims: v.Claims, InFlight: v.InFlight,
 		Since: o.h.origin.Add(time.Duration(v.Since)), Queued: v.Queued, Policy: v.Policy, Share: p.share,
