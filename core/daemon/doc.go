@@ -124,8 +124,8 @@
 //   - The [env] overlay reaches only the peers that ask for a key of it by name: one tenant's
 //     secret in it would reach all otherwise (SE-2). A peer gets a minimal environment and its
 //     own env (SE-1).
-//   - Listings mask env values and auth as "***": McpInfo always, AgentInfo.config in
-//     ListAgents. The answers to GetAgent and to edits show the whole config: the protocol has
+//   - Listings mask env values, auth and the values of a url's query as "***": McpInfo always,
+//     AgentInfo.config in ListAgents. A url with a user or a password is refused. The answers to GetAgent and to edits show the whole config: the protocol has
 //     no authentication, so whoever can open the socket is authorised for every agent, and
 //     asks for one by name where the secrets are needed, to edit them; a listing, which ends
 //     in screens and logs, is no such place. A mask written back means: keep what is stored

@@ -67,7 +67,7 @@ func (as *agents) row(a *agent, name string, tried *mcpSpec, ended core.Status) 
 // mcpInfo is one row of a listing. Secrets are masked (SPEC SE-3).
 func mcpInfo(source string, m *mcpSpec, s core.Status, times *lifecycle.Config) *pb.McpInfo {
 	info := &pb.McpInfo{
-		Name: m.name, Command: m.config.Command, Args: m.config.Args, Url: m.config.URL,
+		Name: m.name, Command: m.config.Command, Args: m.config.Args, Url: maskURL(m.config.URL),
 		Source: source, AutoRestart: m.autoRestart, SourceKind: pb.SourceKind_SOURCE_KIND_LOCAL,
 		Status: statusOf(s.State), Error: s.Error, ToolCount: uint32(len(s.Tools)),
 		Peer: s.Peer, Generation: uint32(s.Generation), Note: noteOf(s),

@@ -109,10 +109,13 @@ func parseMcp(text string) (object, mcpSpec, error) {
 	if spec.name == "" {
 		return nil, mcpSpec{}, errNoMcpName
 	}
+	if err := checkURL(spec.config.URL); err != nil {
+		return nil, mcpSpec{}, fmt.Errorf("invalid McpServerConfig JSON: %w", err)
+	}
 	return obj, spec, nil
 }
 
-// maskMcps returns a config whose MCPs show no env value and no auth.
+// maskMcps returns a config whose MCPs show no env value, no auth and no value of a query.
 func maskMcps(config object) object {
 	list, ok := config["mcps"].([]any)
 	if !ok {
@@ -139,6 +142,9 @@ func maskMcp(obj object) object {
 	if auth, ok := obj["auth"].(string); ok && auth != "" {
 		out["auth"] = mask
 	}
+	if u, ok := obj["url"].(string); ok && u != "" {
+		out["url"] = maskURL(u)
+	}
 	return out
 }
 
@@ -154,6 +160,13 @@ func unmaskMcp(obj object, old *mcpSpec, path string) (object, error) {
 			return nil, maskError(path + "auth")
 		}
 		out["auth"] = old.config.Auth
+	}
+	if written, ok := obj["url"].(string); ok {
+		u, err := unmaskURL(written, old.config.URL, path+"url")
+		if err != nil {
+			return nil, err
+		}
+		out["url"] = u
 	}
 	env, ok := obj["env"].(object)
 	if !ok {
