@@ -5,18 +5,28 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"hash"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 )
 
-// fingerprint is the keyed hash of an effective configuration (SPEC ID-1). Every part is
+// prints makes fingerprints under one key. A hash that was keyed once is used again: keying it
+// costs as much as hashing a configuration.
+type prints struct{ spare sync.Pool }
+
+func newPrints(key []byte) *prints {
+	return &prints{sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+}
+
+// of is the keyed hash of an effective configuration (SPEC ID-1). Every part is
 // preceded by its length and every list by its count, so that no two configurations encode
 // alike (SPEC ID-4); env is sorted, so that its order is irrelevant (SPEC ID-3). scope keeps
 // those apart who do not want to share (SPEC ID-7); it is empty for those who do.
-func fingerprint(key []byte, c transport.Config, scope string) (fp lifecycle.Fingerprint) {
+func (p *prints) of(c transport.Config, scope string) (fp lifecycle.Fingerprint) {
 	var room [512]byte // of which most configurations need no more
 	var names [8]string
 	b := appendStrings(room[:0], scope, c.Command)
@@ -31,7 +41,9 @@ func fingerprint(key []byte, c transport.Config, scope string) (fp lifecycle.Fin
 		b = appendStrings(b, k, c.Env[k])
 	}
 	b = appendStrings(b, c.URL, c.Auth)
-	h := hmac.New(sha256.New, key)
+	h := p.spare.Get().(hash.Hash)
+	defer p.spare.Put(h)
+	h.Reset()
 	h.Write(b)
 	h.Sum(fp[:0])
 	return fp

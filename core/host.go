@@ -20,6 +20,7 @@ var ErrClosed = errors.New("core: the host is closed")
 type Host struct {
 	cfg    Config
 	origin time.Time
+	prints *prints
 	wg     sync.WaitGroup // goroutines of incarnations, calls and the timer
 
 	mu       sync.Mutex // guards everything below; never held across a transport call that can block
@@ -56,6 +57,7 @@ func Open(cfg Config) (*Host, error) {
 	h := &Host{
 		cfg:      cfg,
 		origin:   cfg.Clock.Now(),
+		prints:   newPrints(cfg.Key),
 		machine:  lifecycle.New(*cfg.Lifecycle),
 		armed:    lifecycle.Never,
 		byFP:     map[lifecycle.Fingerprint]*peer{},

@@ -140,7 +140,7 @@ func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) erro
 		return err
 	}
 	h := o.h
-	fp := fingerprint(h.cfg.Key, cfg, scope)
+	fp := h.prints.of(cfg, scope)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := o.mayAct(); err != nil {
