@@ -32,8 +32,7 @@ type Host struct {
 	timerSeq uint64
 	tickets  lifecycle.Tickets
 	waiters  []*waiter // by ticket slot
-	byFP     map[lifecycle.Fingerprint]*peer
-	peers    []*peer // by PeerID
+	peers    []*peer   // by PeerID
 	owners   map[lifecycle.OwnerID]*Owner
 	lastID   lifecycle.OwnerID
 	claims   int       // of all owners
@@ -60,7 +59,6 @@ func Open(cfg Config) (*Host, error) {
 		prints:   newPrints(cfg.Key),
 		machine:  lifecycle.New(*cfg.Lifecycle),
 		armed:    lifecycle.Never,
-		byFP:     map[lifecycle.Fingerprint]*peer{},
 		owners:   map[lifecycle.OwnerID]*Owner{},
 		idle:     make(chan struct{}),
 		failures: map[lifecycle.Reason]uint64{},

@@ -12,8 +12,7 @@ import (
 
 // peer is the payload of one fingerprint: everything that the machine must not know.
 type peer struct {
-	fp    lifecycle.Fingerprint
-	name  string // what may be printed of fp
+	name  string // what may be printed of the fingerprint
 	cfg   transport.Config
 	share Share
 	inc   *incarnation // the newest, nil before the first
@@ -46,7 +45,7 @@ type incarnation struct {
 var errAbandoned = errors.New("the attempt was abandoned")
 
 func (h *Host) dial(e *lifecycle.Effect) {
-	p := h.byFP[e.FP]
+	p := h.peers[e.Peer]
 	inc := &incarnation{h: h, peer: p, id: e.Peer, gen: e.Gen, stages: make(chan transport.Stage, 3)}
 	inc.ctx, inc.cancel = context.WithCancelCause(context.Background())
 	p.inc, p.err = inc, ""
@@ -222,7 +221,6 @@ func (h *Host) perform(e *lifecycle.Effect) {
 	case lifecycle.EffectAbandonCall:
 		h.abandon(e.Ticket, e.Reason)
 	case lifecycle.EffectForget:
-		delete(h.byFP, e.FP)
 		h.peers[e.Peer] = nil
 	default:
 		panic(&lifecycle.Violation{ID: "INPUT", Detail: "effect " + e.Kind.String()})

@@ -40,15 +40,15 @@ func TestHostForgets(t *testing.T) {
 			o.Close()
 			synctest.Wait()
 		}
-		if n := len(h.byFP) + len(h.owners) + len(h.bus.subs); n != 0 {
-			t.Errorf("%d fingerprints, %d owners, %d subscribers are kept", len(h.byFP), len(h.owners), len(h.bus.subs))
+		if n := len(h.owners) + len(h.bus.subs); n != 0 {
+			t.Errorf("%d owners, %d subscribers are kept", len(h.owners), len(h.bus.subs))
 		}
 		if len(h.peers) > 2 || len(h.waiters) > 3 {
 			t.Errorf("%d peer slots and %d ticket slots for one at a time", len(h.peers), len(h.waiters))
 		}
 		for _, p := range h.peers {
 			if p != nil {
-				t.Errorf("the payload of %s is kept", shortID(p.fp))
+				t.Errorf("the payload of %s is kept", p.name)
 			}
 		}
 		for _, w := range h.waiters {

@@ -146,10 +146,9 @@ func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) erro
 	if err := o.mayAct(); err != nil {
 		return err
 	}
-	p := h.byFP[fp]
+	p := h.stands(fp)
 	if p == nil {
-		p = &peer{fp: fp, name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
-		h.byFP[fp] = p
+		p = &peer{name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
 	} else if !sameConfig(p.cfg, cfg) {
 		return fmt.Errorf("fingerprint %s already stands for another configuration", shortID(fp))
 	}
@@ -163,6 +162,14 @@ func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) erro
 		h.claims++
 	}
 	h.settle(out)
+	return nil
+}
+
+// stands returns the payload behind a fingerprint that is declared, or nil.
+func (h *Host) stands(fp lifecycle.Fingerprint) *peer {
+	if id := h.machine.PeerOf(fp); id != 0 {
+		return h.peers[id]
+	}
 	return nil
 }
 
