@@ -30,16 +30,13 @@ type Owner struct {
 // Owner brings an owner to life. agent is the name under which its events appear. It lives
 // until its Close, or that of the host.
 func (h *Host) Owner(agent string) (*Owner, error) {
-	own := owner.New(kept, agent)
+	own := owner.New(context.Background(), agent)
 	o, err := h.attach(own.Token, agent, own)
 	if err != nil {
 		own.Close()
 	}
 	return o, err
 }
-
-// kept is the context of owners that the host makes, which it keeps until they die.
-var kept = owner.WithoutLeakReport(context.Background())
 
 // Attach lets a token hold claims: it is the owner, and its death releases them whatever
 // killed it (SPEC CL-13, PC-10). One token may be attached to several hosts, or to one host

@@ -30,20 +30,7 @@ func WithLeakReport(ctx context.Context, tell func(*Token)) context.Context {
 	return context.WithValue(ctx, leakKey{}, tell)
 }
 
-// WithoutLeakReport returns a context whose owners are not watched by the garbage collector,
-// for somebody who keeps them all and closes them all. A watch costs time as well as memory:
-// the runtime looks for its place among those of the neighbouring objects, one by one.
-func WithoutLeakReport(ctx context.Context) context.Context {
-	return context.WithValue(ctx, leakKey{}, unwatched{})
-}
-
-type unwatched struct{}
-
-// leakReport returns whom to tell, nil for nobody.
 func leakReport(ctx context.Context) func(*Token) {
-	if _, no := ctx.Value(leakKey{}).(unwatched); no {
-		return nil
-	}
 	if tell, ok := ctx.Value(leakKey{}).(func(*Token)); ok && tell != nil {
 		return tell
 	}

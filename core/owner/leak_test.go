@@ -92,20 +92,6 @@ func TestTheDeadAreNotReported(t *testing.T) {
 	}
 }
 
-// Who keeps its owners can do without the watch.
-func TestWithoutLeakReport(t *testing.T) {
-	base, lost := reports()
-	kept := owner.WithoutLeakReport(base)
-	unwatched := lose(kept, "kept")
-	canary := lose(base, "canary")
-	if got := nextReport(lost); got != canary {
-		t.Errorf("reported %v", got)
-	}
-	if len(lost) != 0 || !unwatched.Alive() {
-		t.Errorf("%d more reports; alive: %v", len(lost), unwatched.Alive())
-	}
-}
-
 // An owner whose function runs is not lost, though nobody else refers to it.
 func TestRunningOwnerIsNotLost(t *testing.T) {
 	ctx, lost := reports()

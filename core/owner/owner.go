@@ -26,9 +26,7 @@ func New(ctx context.Context, name string) *Owner {
 	inner, cancel := context.WithCancelCause(ctx)
 	t.ctx, t.cancel = context.WithValue(inner, tokenKey{}, t), cancel
 	o := &Owner{Token: t}
-	if tell := leakReport(ctx); tell != nil {
-		t.cleanup = runtime.AddCleanup(o, (*lost).report, &lost{t, tell})
-	}
+	t.cleanup = runtime.AddCleanup(o, (*lost).report, &lost{t, leakReport(ctx)})
 	t.parent.adopt(t)
 	if t.gone() {
 		t.die(t.Cause())
