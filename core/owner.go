@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,9 +15,8 @@ import (
 type Owner struct {
 	h      *Host
 	id     lifecycle.OwnerID
-	token  *owner.Token
-	own    *owner.Owner // the token's owner, if the host made it
-	unhook func() bool
+	token  *owner.Token // that was attached; nil if the owner lives until its Close
+	unhook func() bool  // of the token
 
 	// The fields below are guarded by h.mu.
 	agent  string
@@ -29,24 +27,16 @@ type Owner struct {
 
 // Owner brings an owner to life. agent is the name under which its events appear. It lives
 // until its Close, or that of the host.
-func (h *Host) Owner(agent string) (*Owner, error) {
-	own := owner.New(context.Background(), agent)
-	o, err := h.attach(own.Token, agent, own)
-	if err != nil {
-		own.Close()
-	}
-	return o, err
-}
+func (h *Host) Owner(agent string) (*Owner, error) { return h.birth(nil, agent) }
 
 // Attach lets a token hold claims: it is the owner, and its death releases them whatever
 // killed it (SPEC CL-13, PC-10). One token may be attached to several hosts, or to one host
 // under several names; each attachment is an incarnation of its own.
 func (h *Host) Attach(t *owner.Token, agent string) (*Owner, error) {
-	return h.attach(t, agent, nil)
-}
-
-func (h *Host) attach(t *owner.Token, agent string, own *owner.Owner) (*Owner, error) {
-	o, err := h.birth(t, agent, own)
+	if t == nil {
+		t = new(owner.Token) // as dead as nil
+	}
+	o, err := h.birth(t, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -61,29 +51,27 @@ func (h *Host) attach(t *owner.Token, agent string, own *owner.Owner) (*Owner, e
 	return o, nil
 }
 
-func (h *Host) birth(t *owner.Token, agent string, own *owner.Owner) (*Owner, error) {
+func (h *Host) birth(t *owner.Token, agent string) (*Owner, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
 		return nil, ErrClosed
 	}
-	if !t.Alive() {
+	if t != nil && !t.Alive() {
 		return nil, refusal(lifecycle.ReasonDeadOwner, "the owner is dead")
 	}
 	h.lastID++
-	o := &Owner{h: h, id: h.lastID, token: t, own: own, agent: agent}
+	o := &Owner{h: h, id: h.lastID, token: t, agent: agent}
 	h.owners[o.id] = o
 	h.step(lifecycle.OwnerBorn(o.id))
 	return o, nil
 }
 
-// letGo ends the ties to the token: one that the host made dies, another one is left alone.
+// letGo ends the tie to a token, which lives on.
 func (o *Owner) letGo() {
-	if o.own != nil {
-		o.own.Close()
-		return
+	if o.unhook != nil {
+		o.unhook()
 	}
-	o.unhook()
 }
 
 // ID is the owner's number in events and rows. It is never reused.
@@ -262,7 +250,7 @@ func (o *Owner) mayAct() error {
 	switch {
 	case o.h.closing:
 		return ErrClosed
-	case o.dead || !o.token.Alive(): // its hook may still be on the way (SPEC PC-7)
+	case o.dead || o.token != nil && !o.token.Alive(): // its hook may still be on the way (SPEC PC-7)
 		return refusal(lifecycle.ReasonDeadOwner, "the owner is dead")
 	}
 	return nil
