@@ -22,6 +22,9 @@ func (m *Machine) ownerDied(o OwnerID) {
 		m.detach(i)
 	}
 	for i := held.claims.head; i != 0; i = m.inOwner[i].next {
+		m.leavePolicy(m.claims[i].peer) // now that all have gone: its stop is as they wished together
+	}
+	for i := held.claims.head; i != 0; i = m.inOwner[i].next {
 		m.endWaits(m.claims[i].peer, m.claims[i].claimKey, ReasonDeadOwner)
 	}
 	for held.calls.head != 0 {
@@ -120,15 +123,13 @@ func (m *Machine) join(i int32, q PeerID, wish Policy) {
 func (m *Machine) leave(i int32) {
 	m.tellGone(i)
 	m.detach(i)
+	m.leavePolicy(m.claims[i].peer)
 }
 
 func (m *Machine) detach(i int32) {
 	c := &m.claims[i]
 	m.peers[c.peer].claims.remove(m.inPeer, i)
 	m.wish(i, Policy{})
-	if m.peers[c.peer].tuned {
-		m.leavePolicy(c.peer)
-	}
 }
 
 // dropClaim frees a claim that neither its owner nor its peer lists any more.
@@ -180,6 +181,7 @@ func (m *Machine) releasePeer(id PeerID) {
 		return
 	}
 	m.stop(id)
+	m.retune(id, merged{})
 }
 
 func (m *Machine) forget(id PeerID) {
