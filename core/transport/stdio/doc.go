@@ -49,7 +49,8 @@
 // others Options.Records keeps one small file per live peer: written before the peer is
 // started, completed after, removed before Done closes. The next daemon calls [Reap] before
 // its first Dial. It ends what a dead daemon left behind: SIGTERM at once, SIGKILL after a
-// grace of 2 s, and nothing is decided by a pid alone. So a stubborn peer outlives its
+// grace of 2 s, and nothing is decided by a pid alone. A record that was cut or spoilt still
+// ends its peer, by the tag in its name; what is no record is set aside, and reported. So a stubborn peer outlives its
 // daemon until the next start and the grace: with 100 peers that ignore SIGTERM, Reap took
 // the grace and 0.4 s on two cores. The files are not synced, since no process outlives the
 // kernel that holds them: a record costs 0.3 ms, and syncing it would add 3 ms.

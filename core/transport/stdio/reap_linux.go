@@ -18,8 +18,9 @@ import (
 type remnant struct {
 	path  string
 	rec   record
-	empty int  // passes in a row that found nothing
-	hit   bool // some pass found something
+	bad   error // why the file could not be read, nil for a record that says all or was cut
+	empty int   // passes in a row that found nothing
+	hit   bool  // some pass found something
 }
 
 // reaper is one run of Reap.
@@ -70,30 +71,56 @@ func (r *reaper) read(dir string) error {
 		return err
 	}
 	for _, f := range files {
-		path := filepath.Join(dir, f.Name())
-		if !strings.HasSuffix(f.Name(), recordSuffix) {
-			continue
-		}
-		rec, err := readRecord(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // its daemon lives and was faster
-		case errors.Is(err, errUnwritten) && owner(path).alive():
-			r.report.Owned++
-		case errors.Is(err, errUnwritten):
-			r.report.Gone++
-			_ = os.Remove(path)
-		case err != nil:
-			r.report.Unreadable = append(r.report.Unreadable, f.Name())
-		case rec.System != here:
-			r.report.Gone++
-			_ = os.Remove(path)
-		case rec.Daemon.alive():
-			r.report.Owned++
-		default:
-			r.remnants = append(r.remnants, &remnant{path: path, rec: rec})
+		if strings.HasSuffix(f.Name(), recordSuffix) {
+			r.sort(filepath.Join(dir, f.Name()), here)
 		}
 	}
 	return nil
+}
+
+// sort decides about one file. A record that was cut or spoilt still has its name, and that
+// is enough to end its peer: to take it for one that was never started would let the peer
+// live for ever.
+func (r *reaper) sort(path string, here system) {
+	rec, err := readRecord(path)
+	m := &remnant{path: path, rec: rec}
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // its daemon lives and was faster
+		return
+	case err != nil && rec.Daemon.PID > 0 && rec.Daemon.alive():
+		r.report.Owned++
+		return
+	case err != nil && (rec.Tag == "" || !errors.Is(err, errCut)):
+		m.bad = err
+		r.report.Unreadable = append(r.report.Unreadable, filepath.Base(path))
+	}
+	switch {
+	case rec.Tag == "": // it names nobody
+		r.close(m)
+	case err == nil && rec.System != here:
+		r.close(m)
+	case rec.Daemon.alive():
+		r.report.Owned++
+	default:
+		r.remnants = append(r.remnants, m)
+	}
+}
+
+// close is done with a file, behind which nothing is left. What is no record is kept under
+// another name; what cannot even be read now is left to the next start.
+func (r *reaper) close(m *remnant) {
+	switch {
+	case m.hit:
+		r.report.Ended++
+	case m.bad == nil:
+		r.report.Gone++
+	}
+	switch {
+	case m.bad == nil:
+		_ = os.Remove(m.path)
+	case errors.Is(m.bad, errCut), errors.Is(m.bad, errGarbage):
+		_ = setAside(m.path) // it is named in the report, and will be again if it stays
+	}
 }
 
 // alive reports whether a process runs. A zombie does not.
@@ -120,11 +147,7 @@ func (r *reaper) pass() bool {
 		if m.empty++; m.empty < emptyScans {
 			return false
 		}
-		if r.report.Gone++; m.hit {
-			r.report.Gone--
-			r.report.Ended++
-		}
-		_ = os.Remove(m.path)
+		r.close(m)
 		return true
 	})
 	return len(r.remnants) == 0
