@@ -63,6 +63,7 @@
 //	terminate_grace = "2s"    # from SIGTERM to SIGKILL
 //	kill_grace = "5s"         # after SIGKILL, until the peer is called stuck
 //	drain_grace = "5s"        # for calls in flight when the daemon stops
+//	disabled = []             # names of MCPs that are switched off, in every agent
 //	stop_budget = "0s"        # of a whole stop; the drain gets what the graces leave of it
 //
 //	[limits]
@@ -92,6 +93,7 @@
 // [Daemon.Reload], or SIGHUP, puts a changed file in force as a whole, or, when anything in
 // it is wrong, not at all. Peers are not touched, but for those whose effective configuration
 // changed because [env] did: what runs for them is stopped, and starts again when it is used.
+// What mcp.disabled names from then on is stopped as well.
 //
 // # A declaration
 //
@@ -101,6 +103,7 @@
 //
 //	"idle_timeout": "10m", "min_uptime": 60, "start_timeout": "2m", "connect_timeout": "5s",
 //	"call_timeout": "90s", "pinned": true
+//	"disabled": true            kept and listed, with the note "disabled", and never started
 //	"share": "owner"            "fingerprint" (default), "owner" or "never" (SPEC ID-7)
 //	"inherit_env": ["TOKEN"]    keys of [env]; its own env comes first
 //
@@ -160,9 +163,7 @@
 //
 // Sessions live in memory and end with the daemon. While a reload changes [env], each
 // declaration is replaced in one step, not all of them in one. A backup is as old as the last
-// start or clean end. The order of an agent's MCPs, where two export one tool, is the order in
-// which they were first declared until the daemon restarts, even if an update reorders the
-// list. An edit whose error speaks of "safely" may appear after a crash, unless a later one
+// start or clean end. An edit whose error speaks of "safely" may appear after a crash, unless a later one
 // took it back. Tool results are cut at 1 MiB, with a mark. The limit of open files is
 // compared with max_live alone, not with max_connections. The lock needs flock; elsewhere the probe of the socket alone
 // keeps two daemons apart.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -38,6 +39,7 @@ func knobs() []knob {
 		{key: "llm.api_key", secret: true, value: func(s *settings) string { return s.LLM.APIKey }},
 		{key: "llm.kind", value: func(s *settings) string { return s.LLM.Kind }},
 		{key: "mcp.idle_timeout", value: func(s *settings) string { return strconv.FormatInt(s.MCP.IdleTimeout, 10) }},
+		{key: "mcp.disabled", value: func(s *settings) string { return fmt.Sprintf("%q", s.MCP.Disabled) }},
 		{key: "env_overlay.backfill", value: func(s *settings) string { return strconv.FormatBool(s.Overlay.Backfill) }},
 		{key: "metrics.addr", pending: true, value: func(s *settings) string { return s.Metrics.Addr }},
 	}

@@ -135,6 +135,10 @@ func (d *Daemon) upsertMcp(ctx context.Context, m *pb.UpsertMcpMsg) (proto.Messa
 	if err != nil {
 		return nil, err
 	}
+	if d.agents.isOff(a, spec.name) {
+		d.log.Info("mcp declared, and disabled", "agent", a.id, "name", spec.name)
+		return d.settled(a, spec, core.Status{}, nil, "upsert")
+	}
 	before := a.standing(spec.name)
 	d.log.Info("mcp declared", about(before))
 	if missing := spec.missing(d.rules.Load().overlay()); len(missing) > 0 {
@@ -168,6 +172,10 @@ func (d *Daemon) reconnectMcp(ctx context.Context, m *pb.ReconnectMcpMsg) (proto
 	spec := r.mcp(m.Name)
 	if spec == nil {
 		return nil, refuse(codeFailed, "mcp '%s' is not registered for agent '%s'", clip(m.Name, maxQuoted), a.id)
+	}
+	if d.agents.isOff(a, spec.name) {
+		e := disabledError(spec.name)
+		return nil, refuse(codeFailed, "%s: %s", e.Msg, e.Hint)
 	}
 	d.log.Info("mcp reconnect", about(a.standing(spec.name)))
 	ended, err := a.owner.Reconnect(ctx, spec.name)

@@ -24,6 +24,7 @@ type run struct {
 	clock   clockwork.Clock
 	stop    context.Context // ends when the daemon stops: no further question is asked
 	tell    func(*pb.StreamEvent)
+	off     func() []string // the agent's declarations that are switched off
 	// listBound is how long a listing of tools waits for peers (SPEC DI-15).
 	listBound time.Duration
 

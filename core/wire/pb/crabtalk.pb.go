@@ -2299,7 +2299,7 @@ type McpInfo struct {
 	Generation uint32 `protobuf:"varint,1001,opt,name=generation,proto3" json:"generation,omitempty"`
 	// When the peer entered its status, RFC 3339, UTC.
 	Since string `protobuf:"bytes,1002,opt,name=since,proto3" json:"since,omitempty"`
-	// "queued", "stopping", "stuck" or nothing: what holds the next attempt back.
+	// "queued", "stopping", "stuck", "disabled" or nothing: what holds the next attempt back.
 	Note string `protobuf:"bytes,1003,opt,name=note,proto3" json:"note,omitempty"`
 	// When a call may try a failed peer again, RFC 3339, UTC; empty when only a reconnect
 	// helps. It is a moment and not a time to wait, so that a listing that says the same is
