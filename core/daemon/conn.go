@@ -204,6 +204,9 @@ func (c *client) mcpEvents() error {
 			// new process (SPEC EV-5). The listing shows the new tools.
 			continue
 		}
+		if e.Error != "" {
+			e.Error = withMissing(e.Error, c.d.agents.missingOf(e.Agent, e.Name))
+		}
 		c.event(&pb.McpEventMsg{
 			Kind: kindOfEvent(e.State), Name: e.Name, Tools: e.Tools, Error: e.Error,
 			Timestamp: timestamp(e.At), Agent: e.Agent,

@@ -60,6 +60,7 @@ func (d *Daemon) prepare(s *session, choice string, tell func(*pb.StreamEvent)) 
 	return &run{
 		agent: s.agent, rec: rec, session: s, choice: choice, llm: d.llm.Load(), clock: d.cfg.Clock,
 		off:       func() []string { return d.agents.offOf(s.agent) },
+		lacks:     func(name string) []string { return d.agents.missingOf(s.agent.id, name) },
 		listBound: time.Duration(d.rules.Load().MCP.ListTimeout), stop: d.drain, tell: tell,
 	}, nil
 }

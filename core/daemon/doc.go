@@ -107,6 +107,10 @@
 //	"share": "owner"            "fingerprint" (default), "owner" or "never" (SPEC ID-7)
 //	"inherit_env": ["TOKEN"]    keys of [env]; its own env comes first
 //
+// A variable that is asked for and that nobody has keeps nothing from starting: it is named in
+// the log when it is declared, and at every start and reload, and beside every failure of that
+// declaration.
+//
 // What is inherited is part of the effective configuration, so that servers which got
 // different secrets are different peers.
 //

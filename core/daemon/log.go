@@ -32,20 +32,12 @@ func (d *Daemon) warn(s *settings) {
 		d.log.Info("the daemon-wide environment is given to MCP servers that ask for it by name, with inherit_env",
 			"file", s.path, "names", names)
 	}
+	if named, n := d.agents.missing(); n > 0 {
+		d.log.Warn("mcps ask with inherit_env for variables that [env] does not have", "file", s.path, "mcps", n, "first", named)
+	}
 	if s.Cache.Sessions != 0 {
 		d.log.Info("cache.sessions has no effect: sessions are bounded by limits.max_sessions", "file", s.path)
 	}
-}
-
-// missing names what a declaration asks for and the daemon does not have.
-func (m *mcpSpec) missing(over overlay) []string {
-	var out []string
-	for _, name := range m.inherit {
-		if _, known := over.env[name]; !known {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // about are the fields that name a declaration and its peer in the log.

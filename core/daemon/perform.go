@@ -141,7 +141,7 @@ func (d *Daemon) upsertMcp(ctx context.Context, m *pb.UpsertMcpMsg) (proto.Messa
 	}
 	before := a.standing(spec.name)
 	d.log.Info("mcp declared", about(before))
-	if missing := spec.missing(d.rules.Load().overlay()); len(missing) > 0 {
+	if missing := d.agents.missingOf(a.id, spec.name); len(missing) > 0 {
 		d.log.Warn("an mcp asks for variables that [env] does not have", about(before), "names", missing)
 	}
 	// A peer that failed before is tried again, since a human asked; one that fails now, for
