@@ -28,7 +28,9 @@
 // Descendants that leave the group, as with setsid, are followed if they were seen: every
 // rung begins with a look at what descends from the leader, and every pass over /proc that
 // waits for the end looks at what descends from the rest. With Options.Records all processes
-// of a peer carry a tag in their environment, so that orphans are known too. What left the
+// of a peer carry a tag in their environment, so that orphans are known too. A process that is
+// just being given its program, or has just given back its memory, does not show a tag; while
+// there is one nothing is taken for ended, for more than a second. What left the
 // group gets the signals of the rungs one by one, through a pidfd whose process was checked
 // by its start time.
 //

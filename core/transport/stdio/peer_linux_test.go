@@ -54,9 +54,23 @@ func runPeer(mode string) int {
 	p := &peer{has: has, in: bufio.NewReaderSize(os.Stdin, 1<<16), out: os.Stdout, held: map[string]json.RawMessage{}}
 	p.serve()
 	if has("ignore-eof") {
-		select {}
+		forever()
 	}
 	return 0
+}
+
+// forever never returns. The runtime of a program that blocks in all its goroutines ends it,
+// unless cgo or a wait for signals keeps it from knowing.
+func forever() {
+	for range neverSent() {
+	}
+}
+
+// neverSent receives a signal that nobody sends.
+func neverSent() <-chan os.Signal {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR2)
+	return c
 }
 
 // tellSignals reports signals, which it otherwise ignores. SIGWINCH serves as a fence: of
@@ -178,7 +192,7 @@ func (p *peer) initialize(req request) {
 		for i := range 200 { // the pong repeats the id, so a dozen of them fill the pipe
 			p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":"%d%s","method":"ping"}`, i, strings.Repeat("-", 4096)))
 		}
-		select {}
+		forever()
 	}
 	caps := `{"tools":{}}`
 	if p.has("no-tools") {
@@ -292,7 +306,7 @@ func (p *peer) misbehave(req request, args arguments) {
 	switch req.Params.Name {
 	case "stop-reading":
 		p.text(req.ID, "bye")
-		select {}
+		forever()
 	case "die":
 		fmt.Fprintln(os.Stderr, args.Text)
 		os.Exit(args.N)
@@ -308,7 +322,7 @@ func (p *peer) misbehave(req request, args arguments) {
 		p.text(req.ID, fmt.Sprint(syscall.Setpgid(0, pgid)))
 	case "close-stdout":
 		_ = os.Stdout.Close()
-		select {}
+		forever()
 	case "spawn-escapee":
 		p.text(req.ID, fmt.Sprint(spawnEscapee("ignore-eof,ignore-term,deaf")))
 	case "spawn-orphan":
@@ -321,7 +335,7 @@ func (p *peer) misbehave(req request, args arguments) {
 	case "close-stdin":
 		_ = os.Stdin.Close()
 		p.text(req.ID, "deaf")
-		select {}
+		forever()
 	}
 }
 

@@ -20,7 +20,11 @@ type remnant struct {
 	rec   record
 	bad   error // why the file could not be read, nil for a record that says all or was cut
 	empty int   // passes in a row that found nothing
+	doubt int   // passes that found nothing, beside processes that did not tell
 	hit   bool  // some pass found something
+	// seen is what passes have found, as far as it lives: a process that is ending loses what
+	// it was known by before it is gone.
+	seen map[ident]bool
 }
 
 // reaper is one run of Reap.
@@ -50,7 +54,7 @@ func reap(ctx context.Context, dir string, opts ReapOptions) (Report, error) {
 			r.killing, wait = true, groupPollFloor
 		case <-poll.C:
 		}
-		if r.pass() {
+		if r.pass(scanProc(true, nil)) {
 			return r.report, nil
 		}
 		poll.Reset(wait)
@@ -129,19 +133,23 @@ func (id ident) alive() bool {
 	return err == nil && st.start == id.Start && !st.dead()
 }
 
-// pass looks at all processes once and brings those of the remnants to the current rung. It
-// reports whether nothing is left.
-func (r *reaper) pass() bool {
-	sc := scanProc(true, nil)
+// pass brings the processes of the remnants to the current rung, after one look at all
+// processes. It reports whether nothing is left.
+func (r *reaper) pass(sc *scan) bool {
 	if sc.err != nil {
 		return false // a pass that is not complete proves nothing; the next one may be
 	}
 	r.spared = ancestors(sc)
 	r.remnants = slices.DeleteFunc(r.remnants, func(m *remnant) bool {
-		targets := r.targets(m.rec, sc)
+		targets := r.targets(m, sc)
+		m.seen = targets
 		if len(targets) > 0 {
 			m.empty, m.hit = 0, true
 			r.signal(targets)
+			return false
+		}
+		if m.doubt < maxDoubts && m.rec.mayBe(sc) {
+			m.empty, m.doubt = 0, m.doubt+1
 			return false
 		}
 		if m.empty++; m.empty < emptyScans {
@@ -154,11 +162,16 @@ func (r *reaper) pass() bool {
 }
 
 // targets finds what lives of one peer.
-func (r *reaper) targets(rec record, sc *scan) map[ident]bool {
-	found := map[ident]bool{}
+func (r *reaper) targets(m *remnant, sc *scan) map[ident]bool {
+	rec, found := m.rec, map[ident]bool{}
 	add := func(pid int) {
 		if !r.spared[pid] {
 			found[sc.ident(pid)] = true
+		}
+	}
+	for id := range m.seen {
+		if sc.live(id) {
+			found[id] = true
 		}
 	}
 	for _, pid := range sc.tagged[rec.Tag] {
@@ -176,6 +189,14 @@ func (r *reaper) targets(rec record, sc *scan) map[ident]bool {
 	}
 	sc.descend(found, r.spared)
 	return found
+}
+
+// mayBe reports whether a process that did not tell its tag may be one of the peer. Without a
+// leader on record that may also be the leader itself, whose daemon was killed between the
+// fork and the start of its program.
+func (rec record) mayBe(sc *scan) bool {
+	younger := func(id ident) bool { return id.Start >= rec.Daemon.Start }
+	return slices.ContainsFunc(sc.untold, younger) || rec.Leader == nil && slices.ContainsFunc(sc.unborn, younger)
 }
 
 // ofGroup reports whether a member of the group with the recorded number is one of ours.

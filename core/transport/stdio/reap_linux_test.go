@@ -179,7 +179,7 @@ func TestWhatARecordNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the start of the program", func() bool { return readTag(leader.PID) != "" })
+			eventually(t, "the start of the program", func() bool { tag, _ := readTag(leader.PID); return tag != "" })
 			dir := t.TempDir()
 			rec := tc.rec(leader, session)
 			rec.System, rec.Daemon = here, tc.daemon
@@ -232,7 +232,7 @@ func TestTargets(t *testing.T) {
 			}
 			r := &reaper{spared: map[int]bool{1: true, 300: true}}
 			var got []int
-			for id := range r.targets(record{Tag: "ours", Leader: &ident{leader, 10}, Session: session}, sc) {
+			for id := range r.targets(&remnant{rec: record{Tag: "ours", Leader: &ident{leader, 10}, Session: session}}, sc) {
 				got = append(got, id.PID)
 			}
 			slices.Sort(got)
