@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -125,13 +126,13 @@ func TestTailKeepsTheLastBytes(t *testing.T) {
 		{40, []string{"bad \xff byte"}, "bad \uFFFD byte"},
 		{0, []string{"abc"}, ""},
 	} {
-		ring := newTail(tc.size)
+		ring := newTail(tc.size, &atomic.Int64{})
 		for _, w := range tc.writes {
 			if n, err := ring.Write([]byte(w)); n != len(w) || err != nil {
 				t.Fatalf("write: %d, %v", n, err)
 			}
 		}
-		if got := ring.text(secrets); got != tc.want {
+		if got, _ := ring.text(secrets); got != tc.want {
 			t.Errorf("%d bytes of %q: %q, want %q", tc.size, tc.writes, got, tc.want)
 		}
 	}
@@ -141,13 +142,16 @@ func TestTailKeepsTheLastBytes(t *testing.T) {
 func TestTailAgainstStrings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 20).Draw(t, "size")
-		ring, all := newTail(size), ""
+		dropped, all := &atomic.Int64{}, ""
+		dropped.Store(7)
+		ring := newTail(size, dropped)
 		for _, w := range rapid.SliceOf(rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 45, -1)).Draw(t, "writes") {
 			_, _ = ring.Write([]byte(w))
 			all += w
 		}
-		if got, want := ring.text(transport.Secrets{}), all[max(0, len(all)-size):]; got != want {
-			t.Fatalf("kept %q, want %q", got, want)
+		got, lost := ring.text(transport.Secrets{})
+		if want := all[max(0, len(all)-size):]; got != want || lost != int64(len(all)-len(want)) || dropped.Load() != 7+lost {
+			t.Fatalf("kept %q, want %q; lost %d of %d, %d in all", got, want, lost, len(all), dropped.Load())
 		}
 	})
 }
