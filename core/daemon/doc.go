@@ -145,7 +145,9 @@
 //     nobody else (DI-10).
 //   - Listing tools counts as use, is in declaration order, ends within list_timeout and names
 //     the peers that could not be asked or are still connecting (DI-11, DI-15).
-//   - McpInfo has fields of an extension, see package wire.
+//   - McpInfo has fields of an extension, see package wire, and so have the requests for
+//     listings: they can be asked for in pages, since a frame has a bound. Every row of a page is
+//     of one moment, two pages are not; what is there throughout is listed exactly once.
 //   - A result's structured content is shown when it has no text, and content that is no text
 //     is mentioned (CA-12).
 //   - Stopping ends every peer through the stop ladder (SH-1).

@@ -32,11 +32,11 @@ func (d *Daemon) perform(ctx context.Context, req *pb.ClientMessage) (proto.Mess
 	case *pb.GetAgentMsg:
 		return d.getAgent(m.Name)
 	case *pb.ListAgentsMsg:
-		return d.listAgents(), nil
+		return d.listAgents(m)
 	case *pb.DeleteAgentMsg:
 		return pong(d.agents.remove(m.Agent))
 	case *pb.ListMcpsMsg:
-		return d.listMcps(m.Agent)
+		return d.listMcps(m)
 	case *pb.UpsertMcpMsg:
 		return d.upsertMcp(ctx, m)
 	case *pb.DeleteMcpMsg:
@@ -100,32 +100,6 @@ func (d *Daemon) getAgent(name string) (proto.Message, error) {
 		return nil, refuse(codeNotFound, "agent '%s' not found", clip(name, maxQuoted))
 	}
 	return agentInfo(r, false), nil
-}
-
-func (d *Daemon) listAgents() *pb.AgentList {
-	list := &pb.AgentList{}
-	for _, r := range d.agents.records() {
-		list.Agents = append(list.Agents, agentInfo(r, true))
-	}
-	return list
-}
-
-func (d *Daemon) listMcps(id string) (proto.Message, error) {
-	list := &pb.McpList{}
-	if id != "" {
-		a, err := d.agents.find(id)
-		if err != nil {
-			return nil, err
-		}
-		list.Mcps = d.agents.rows(a)
-		return list, nil
-	}
-	for _, r := range d.agents.records() {
-		if a, err := d.agents.find(r.id); err == nil { // else it was deleted meanwhile
-			list.Mcps = append(list.Mcps, d.agents.rows(a)...)
-		}
-	}
-	return list, nil
 }
 
 // upsertMcp stores, declares and connects before it answers: whoever has just typed a
