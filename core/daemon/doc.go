@@ -114,6 +114,10 @@
 // What is inherited is part of the effective configuration, so that servers which got
 // different secrets are different peers.
 //
+// A failure ages at the tick after idle_timeout, or failed_retry, that is up to a quarter of it
+// later. retry_at names the end of that quarter, when a retry is certain: for 30 minutes it is
+// 37 minutes and 30 seconds after the failure, and a call a little earlier may be served already.
+//
 // # Operation
 //
 // The log tells owner, agent, name, peer and generation of whatever happens to a peer. A stop

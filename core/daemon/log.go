@@ -3,6 +3,7 @@ package daemon
 import (
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core"
 )
@@ -11,7 +12,7 @@ import (
 func (d *Daemon) announce() {
 	rules := d.rules.Load()
 	d.warn(rules)
-	for _, s := range append(d.cfg.flags(), rules.effective()...) {
+	for _, s := range append(d.cfg.flags(), withCap(rules.effective(), d.host.Settings().MaxLive)...) {
 		d.log.Debug("setting", "key", s.Key, "value", s.Value, "origin", s.Origin)
 	}
 	d.log.Info("daemon serving", "socket", d.home.socket, "tcp", d.TCPAddr(), "metrics", d.MetricsAddr(), "agents", d.agents.count(),
@@ -38,6 +39,30 @@ func (d *Daemon) warn(s *settings) {
 	if s.Cache.Sessions != 0 {
 		d.log.Info("cache.sessions has no effect: sessions are bounded by limits.max_sessions", "file", s.path)
 	}
+}
+
+// throttle lets one line through in a while, and counts those that it held back.
+type throttle struct {
+	every time.Duration
+	last  time.Time
+	held  int
+}
+
+// pass reports whether the line is due, and how many were held back before it.
+func (t *throttle) pass(now time.Time) (held int, say bool) {
+	if !t.last.IsZero() && now.Sub(t.last) < t.every {
+		t.held++
+		return 0, false
+	}
+	t.last = now
+	return t.rest(), true
+}
+
+// rest returns how many lines were held back, and forgets them.
+func (t *throttle) rest() int {
+	n := t.held
+	t.held = 0
+	return n
 }
 
 // about are the fields that name a declaration and its peer in the log.

@@ -2350,7 +2350,8 @@ type McpInfo struct {
 	Note string `protobuf:"bytes,1003,opt,name=note,proto3" json:"note,omitempty"`
 	// When a call may try a failed peer again, RFC 3339, UTC; empty when only a reconnect
 	// helps. It is a moment and not a time to wait, so that a listing that says the same is
-	// the same.
+	// the same. Failures age at ticks, and this is the last one at which it may: a call that
+	// is up to a tick earlier may find it aged.
 	RetryAt string `protobuf:"bytes,1004,opt,name=retry_at,json=retryAt,proto3" json:"retry_at,omitempty"`
 	// The last refresh of the tools failed: the count is of those known before.
 	ToolsStale bool `protobuf:"varint,1005,opt,name=tools_stale,json=toolsStale,proto3" json:"tools_stale,omitempty"`
