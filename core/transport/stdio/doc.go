@@ -71,7 +71,8 @@
 // request is written at most once. After Done no goroutine, descriptor, record or process of
 // the session is left, except a goroutine of the SDK that may take a moment to return. Heard
 // closes at the first line that is a JSON-RPC message, Changed tells of list_changed once
-// until it is read, Clean is true for an exit with status 0 before the first rung.
+// until it is read, Clean is true for an exit with status 0 before the first rung. Usage adds up
+// what the processes of the tree take now; memory that they share is counted for each.
 //
 // # What is not promised
 //

@@ -158,7 +158,7 @@ func TestTailAgainstStrings(t *testing.T) {
 
 func TestParseStat(t *testing.T) {
 	line := func(name, state, threads string) string {
-		return "4242 (" + name + ") " + state + " 17 4200 4100 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 " + threads + " 0 100 0 0"
+		return "4242 (" + name + ") " + state + " 17 4200 4100 0 -1 4194560 1 0 0 0 33 44 0 0 20 0 " + threads + " 0 100 0 7"
 	}
 	for _, tc := range []struct {
 		line string
@@ -173,17 +173,21 @@ func TestParseStat(t *testing.T) {
 		{line("sh", "D", "1"), false},
 	} {
 		st, err := parseStat([]byte(tc.line))
-		if err != nil || st.pgrp != 4200 || st.dead() != tc.dead || st.flags&pfExiting != 0 || st.ppid != 17 || st.session != 4100 || st.start != 100 {
+		if err != nil || st.pgrp != 4200 || st.dead() != tc.dead || st.flags&pfExiting != 0 || st.ppid != 17 || st.session != 4100 || st.start != 100 || st.user != 33 || st.system != 44 || st.pages != 7 || st.envEnd != 0 {
 			t.Errorf("%s: %+v, %v; want group 4200, dead %v", tc.line, st, err, tc.dead)
 		}
 	}
-	for _, bad := range []string{"", "1 (x", "1 (x) S 1", line("x", "S", "many"), strings.TrimSuffix(line("x", "S", "1"), " 100 0 0")} {
+	for _, bad := range []string{"", "1 (x", "1 (x) S 1", line("x", "S", "many"), strings.TrimSuffix(line("x", "S", "1"), " 7")} {
 		if st, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q was read as %+v", bad, st)
 		}
 	}
+	long := line("sh", "S", "1") + strings.Repeat(" 1", 50-24) + " 99 0"
+	if st, err := parseStat([]byte(long)); err != nil || st.envEnd != 99 {
+		t.Errorf("%s: %+v, %v; want field 51", long, st, err)
+	}
 	own, err := readStat(os.Getpid())
-	if err != nil || own.dead() || own.threads < 1 {
+	if err != nil || own.dead() || own.threads < 1 || own.envEnd == 0 || own.pages == 0 {
 		t.Errorf("our own status: %+v, %v", own, err)
 	}
 }

@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // runPeer is what the test binary does as a peer. mode is a list of words:
@@ -332,10 +334,33 @@ func (p *peer) misbehave(req request, args arguments) {
 			p.raw(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
 		p.text(req.ID, "done")
+	case "burn":
+		burn(time.Duration(args.N) * time.Millisecond)
+		p.text(req.ID, "burnt")
+	case "hold-memory":
+		memory = bytes.Repeat([]byte("x"), args.N)
+		p.text(req.ID, "held")
 	case "close-stdin":
 		_ = os.Stdin.Close()
 		p.text(req.ID, "deaf")
 		forever()
+	}
+}
+
+// memory is what a peer was told to hold.
+var memory []byte
+
+// burn computes until this process has taken more processor time by d, by its own account.
+func burn(d time.Duration) {
+	taken := func() time.Duration {
+		var use syscall.Rusage
+		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use)
+		return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+	}
+	for from, n := taken(), 0; taken() < from+d; {
+		for range 100_000 {
+			n++
+		}
 	}
 }
 

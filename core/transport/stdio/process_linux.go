@@ -222,6 +222,9 @@ type stat struct {
 	flags   uint64
 	threads int
 	start   uint64 // clock ticks after the boot
+	user    uint64 // clock ticks in the program
+	system  uint64 // and in the kernel for it
+	pages   uint64 // resident
 	envEnd  uint64 // where the environment ends; 0 while there is none, or if it is not for us
 }
 
@@ -241,12 +244,12 @@ func readStat(pid int) (stat, error) {
 	return parseStat(data)
 }
 
-// parseStat takes fields 3, 4, 5, 6, 9, 20, 22 and 51 of proc(5). The name in field 2 may hold
+// parseStat takes fields 3 to 6, 9, 14, 15, 20, 22, 24 and 51 of proc(5). The name in field 2 may hold
 // anything, so fields are counted from the last parenthesis. Field 51 came with Linux 3.5.
 func parseStat(data []byte) (stat, error) {
 	rest := data[bytes.LastIndexByte(data, ')')+1:]
 	f := bytes.Fields(rest)
-	if len(f) < 20 || len(f[0]) != 1 {
+	if len(f) <= 24-3 || len(f[0]) != 1 {
 		return stat{}, fmt.Errorf("unreadable process status %q", data)
 	}
 	var errs []error
@@ -256,7 +259,7 @@ func parseStat(data []byte) (stat, error) {
 		return uint64(n)
 	}
 	st := stat{state: f[0][0], ppid: int(number(4)), pgrp: int(number(5)), session: int(number(6)),
-		flags: number(9), threads: int(number(20)), start: number(22)}
+		flags: number(9), user: number(14), system: number(15), threads: int(number(20)), start: number(22), pages: number(24)}
 	if len(f) > 51-3 {
 		st.envEnd = number(51)
 	}

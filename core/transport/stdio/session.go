@@ -30,6 +30,7 @@ const (
 var _ interface {
 	transport.Session
 	transport.Reporter
+	transport.Meter
 } = (*session)(nil)
 
 // exitStatus is how a direct child ended.
@@ -107,6 +108,9 @@ func (s *session) StderrDropped() int64 {
 	_, dropped := s.tail.text(s.secrets)
 	return dropped
 }
+
+// Usage implements [transport.Meter]: for the whole tree, as far as it is known.
+func (s *session) Usage() (transport.Usage, error) { return s.groups.usage(s.proc) }
 
 // Clean implements [transport.Reporter]. What a peer does after the first rung it does not do
 // by itself.
