@@ -53,7 +53,8 @@
 // # Changing a running host
 //
 // [Host.Configure] replaces times and bounds; peers that run are not touched. The words of a
-// failure stay what they were when it happened.
+// failure stay what they were when it happened. [Host.Apply] declares and releases for many
+// owners in one step, or changes nothing.
 //
 // # What the caller must do
 //

@@ -117,29 +117,62 @@ func (o *Owner) Declare(name string, cfg transport.Config) error {
 // DeclareWith is Declare on terms. Declaring an unchanged claim with another policy changes
 // the policy alone (SPEC RE-10).
 func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) error {
-	if name == "" {
-		return errors.New("MCP config must have a name")
-	}
-	scope, err := terms.scope(o, name)
-	if err := errors.Join(err, terms.Policy.Validate()); err != nil {
+	fp, err := o.identity(name, cfg, &terms)
+	if err != nil {
 		return err
 	}
-	h := o.h
-	fp := h.prints.of(cfg, scope)
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	o.h.mu.Lock()
+	defer o.h.mu.Unlock()
 	if err := o.mayAct(); err != nil {
 		return err
 	}
+<<<<<<< HEAD
 	p := h.stands(fp)
 	if p == nil {
 		p = &peer{name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
 	} else if !sameConfig(p.cfg, cfg) {
 		return fmt.Errorf("fingerprint %s already stands for another configuration", shortID(fp))
+=======
+	if err := o.h.agrees(fp, cfg); err != nil {
+		return err
+	}
+	o.hold(name, fp, cfg, &terms)
+	return nil
+}
+
+// identity is the fingerprint of what is declared under a name, if it may be.
+func (o *Owner) identity(name string, cfg transport.Config, terms *Terms) (fp lifecycle.Fingerprint, err error) {
+	if name == "" {
+		return fp, errors.New("MCP config must have a name")
+	}
+	scope, err := terms.scope(o, name)
+	if err := errors.Join(err, terms.Policy.Validate()); err != nil {
+		return fp, err
+	}
+	return o.h.prints.of(cfg, scope), nil
+}
+
+// agrees refuses a configuration whose fingerprint already stands for another one (SPEC ID-4).
+// Called with mu held.
+func (h *Host) agrees(fp lifecycle.Fingerprint, cfg transport.Config) error {
+	if p := h.byFP[fp]; p != nil && !sameConfig(p.cfg, cfg) {
+		return fmt.Errorf("fingerprint %s already stands for another configuration", shortID(fp))
+	}
+	return nil
+}
+
+// hold makes or moves a claim to which nothing is to be said any more. Called with mu held.
+func (o *Owner) hold(name string, fp lifecycle.Fingerprint, cfg transport.Config, terms *Terms) {
+	h := o.h
+	p := h.byFP[fp]
+	if p == nil {
+		p = &peer{fp: fp, name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
+		h.byFP[fp] = p
+>>>>>>> origin/main
 	}
 	id, held := o.intern(name)
-	in := lifecycle.Declare(0, o.id, id, fp)
-	in.Policy = &terms.Policy
+	in, policy := lifecycle.Declare(0, o.id, id, fp), terms.Policy // a Recorder keeps it
+	in.Policy = &policy
 	out := h.advance(in)
 	h.bind(h.machine.Claimed(o.id, id), p)
 	if !held {
@@ -147,7 +180,6 @@ func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) erro
 		h.claims++
 	}
 	h.settle(out)
-	return nil
 }
 
 // stands returns the payload behind a fingerprint that is declared, or nil.
@@ -169,21 +201,23 @@ func (h *Host) bind(id lifecycle.PeerID, p *peer) {
 // Release gives a claim up. If it was the peer's last one, the peer is on the stop ladder
 // when Release returns (SPEC CL-3).
 func (o *Owner) Release(name string) error {
-	h := o.h
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := o.mayAct(); err != nil {
-		return err
-	}
-	id, err := o.claim(name)
+	o.h.mu.Lock()
+	defer o.h.mu.Unlock()
+	id, err := o.claimToAct(name)
 	if err != nil {
 		return err
 	}
+	o.giveUp(id)
+	return nil
+}
+
+// giveUp releases a claim that is held. Called with mu held.
+func (o *Owner) giveUp(id lifecycle.NameID) {
+	h := o.h
 	o.claims = slices.DeleteFunc(o.claims, func(c lifecycle.NameID) bool { return c == id })
 	h.claims--
 	h.step(lifecycle.Release(0, o.id, id))
 	o.names.drop(id) // not before the events that carry it were read
-	return nil
 }
 
 // Reorder changes the order in which the owner's claims are listed and asked for a tool: the

@@ -174,7 +174,7 @@ func (w *world) checkOverstay(id lifecycle.PeerID) {
 	}
 	switch {
 	case p.live && p.stage != lifecycle.NoStage:
-		if p.stage < lifecycle.StageKill && since(p.stagedAt, w.now) > w.grace(p.stage) {
+		if p.stage < lifecycle.StageKill && since(p.stagedAt, w.now) > w.grace(p) {
 			w.fail("LADDER", "%s has been at %s for %v", w.name(id), p.stage, since(p.stagedAt, w.now))
 		}
 	case p.live && !p.up:

@@ -141,6 +141,14 @@ var processMutants = []mutant{
 	})},
 	{name: "skips SIGTERM", want: []string{"LADDER"}, make: dropEffects(lifecycle.EffectStop, func(_ lifecycle.Input, e lifecycle.Effect) bool { return e.Stage == lifecycle.StageTerminate })},
 	{name: "has a longer grace", want: []string{"LADDER"}, config: func(c *lifecycle.Config) { c.CloseGrace *= 2 }},
+	{name: "forgets the graces that were wished", want: []string{"LADDER"}, make: onInput(func(c *corrupt, in *lifecycle.Input) bool {
+		if in.Kind == lifecycle.InDeclare && in.Policy != nil {
+			p := *in.Policy
+			p.CloseGrace, p.TerminateGrace = 0, 0
+			in.Policy = &p
+		}
+		return false
+	})},
 	{name: "only asks nicely in a drain", want: []string{"LEAK"}, world: func(c *lifecycle.Config) { c.IdleTimeout, c.FailedRetry = 0, 20*time.Second }, make: func(c *corrupt) {
 		draining := false
 		dropEffects(lifecycle.EffectStop, func(in lifecycle.Input, e lifecycle.Effect) bool {

@@ -83,7 +83,8 @@ func (p *CallPlan) words() []string {
 // wishes are the places for the times of a policy under their names on tapes.
 func wishes(p *lifecycle.Policy) []setting {
 	return []setting{{"idle", &p.IdleTimeout}, {"uptime", &p.MinUptime}, {"start", &p.StartTimeout},
-		{"connect", &p.ConnectTimeout}, {"call", &p.CallTimeout}}
+		{"connect", &p.ConnectTimeout}, {"call", &p.CallTimeout},
+		{"close", &p.CloseGrace}, {"terminate", &p.TerminateGrace}}
 }
 
 func policyWords(p *lifecycle.Policy) []string {

@@ -121,7 +121,7 @@ func (w *world) patience() time.Duration {
 
 // ladder is the longest that a stop can take with the servers seen so far.
 func (w *world) ladder() time.Duration {
-	return w.cfg.CloseGrace + w.cfg.TerminateGrace + w.maxStop
+	return w.cfg.CloseGrace + w.cfg.TerminateGrace + w.maxGrace + w.maxStop
 }
 
 // stopEvery is the number of turns after which Options.Stop is asked.

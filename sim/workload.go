@@ -261,7 +261,7 @@ func (l *workload) policy() *lifecycle.Policy {
 	about := func(d time.Duration) time.Duration {
 		return max(d, time.Second) * time.Duration(1+l.what.below(4)) / 2
 	}
-	switch l.what.below(6) {
+	switch l.what.below(7) {
 	case 0:
 		p.IdleTimeout = about(c.IdleTimeout)
 	case 1:
@@ -272,6 +272,8 @@ func (l *workload) policy() *lifecycle.Policy {
 		p.CallTimeout, p.IdleTimeout = about(c.CallTimeout), about(c.IdleTimeout)
 	case 4:
 		p.StartTimeout, p.MinUptime = about(c.ConnectTimeout), about(c.IdleTimeout)
+	case 5:
+		p.CloseGrace, p.TerminateGrace = about(c.CloseGrace), about(c.TerminateGrace)
 	default:
 		p.Pinned = true
 	}

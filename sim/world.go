@@ -59,6 +59,7 @@ type world struct {
 	inSubject bool          // to know whose panic it is
 	maxStop   time.Duration // the longest stop of any incarnation so far
 	maxBudget time.Duration // the longest that any claim asked for, for an attempt and a call
+	maxGrace  time.Duration // and for the graces of a stop
 	live      int           // incarnations that have not exited
 	dialing   int           // of them, those being dialed
 	spawning  int           // of them, those whose process does not exist
@@ -97,7 +98,9 @@ type config struct {
 	wishes    []lifecycle.Policy // of those of its claims that ask for something
 	terms     terms
 	termsAt   lifecycle.Instant // when they last changed
-	queued    bool              // its attempt waits for room, since queuedAt
+	before    terms             // the step that last changed them, retuned, began with these
+	retuned   uint64
+	queued    bool // its attempt waits for room, since queuedAt
 	queuedAt  lifecycle.Instant
 	turn      uint64 // the step in which it began to
 	noRoom    uint64 // the last step in which it was refused
@@ -132,6 +135,7 @@ type peer struct {
 	mark      uint64               // the last step that touched it
 	timedOut  uint64               // the last step in which a call of it timed out
 	stagedAt  lifecycle.Instant
+	graces    [2]time.Duration // of its stop, for close and terminate
 	idleSince lifecycle.Instant
 	plan      DialPlan
 }

@@ -111,9 +111,17 @@ func (c *client) write() {
 func (c *client) transmit(m *pb.ServerMessage) error {
 	err := c.conn.WriteAnswer(c.ctx, m)
 	if long, ok := errors.AsType[*wire.SizeError](err); ok {
-		return c.conn.WriteAnswer(c.ctx, wire.Refusal(codeFailed, wire.Variant(m)+" cannot be sent: "+long.Error()))
+		return c.conn.WriteAnswer(c.ctx, wire.Refusal(codeFailed, wire.Variant(m)+" cannot be sent: "+long.Error()+longHint(m)))
 	}
 	return err
+}
+
+// longHint says how a listing that is too long can be had.
+func longHint(m *pb.ServerMessage) string {
+	if m.GetAgentList() == nil && m.GetMcpList() == nil {
+		return ""
+	}
+	return "; ask for it in pages, with page_size"
 }
 
 // send queues an answer. It waits for a client that reads slowly and gives up when the
@@ -203,6 +211,9 @@ func (c *client) mcpEvents() error {
 			// The protocol cannot mark it, and its clients would take a second Connected for a
 			// new process (SPEC EV-5). The listing shows the new tools.
 			continue
+		}
+		if e.Error != "" {
+			e.Error = withMissing(e.Error, c.d.agents.missingOf(e.Agent, e.Name))
 		}
 		c.event(&pb.McpEventMsg{
 			Kind: kindOfEvent(e.State), Name: e.Name, Tools: e.Tools, Error: e.Error,

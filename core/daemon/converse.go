@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -59,12 +60,15 @@ func (d *Daemon) prepare(s *session, choice string, tell func(*pb.StreamEvent)) 
 	}
 	return &run{
 		agent: s.agent, rec: rec, session: s, choice: choice, llm: d.llm.Load(), clock: d.cfg.Clock,
+		off:       func() []string { return d.agents.offOf(s.agent) },
+		lacks:     func(name string) []string { return d.agents.missingOf(s.agent.id, name) },
 		listBound: time.Duration(d.rules.Load().MCP.ListTimeout), stop: d.drain, tell: tell,
 	}, nil
 }
 
 // send runs an agent and answers with its last words. The protocol has no place for the
-// failure of a model in that answer: the content is empty then, and the log says why.
+// failure of a model in that answer: the content is empty then, and the log says why. A run that
+// a stop of the daemon ends is refused instead, so that it is asked for again.
 func (d *Daemon) send(ctx context.Context, m *pb.SendMsg) (proto.Message, error) {
 	s, err := d.resume(m.SessionHandle, m.Agent)
 	if err != nil {
@@ -84,6 +88,9 @@ func (d *Daemon) send(ctx context.Context, m *pb.SendMsg) (proto.Message, error)
 	err = r.do(ctx, m.Content)
 	tell(r.end(err))
 	answer.Usage = r.usage.wire()
+	if errors.Is(err, errStopping) {
+		return nil, err // an empty answer would be taken for the last words
+	}
 	if err != nil {
 		d.log.Warn("a run failed", "agent", r.agent.id, "session", s.id, "reason", err.Error())
 		return answer, nil

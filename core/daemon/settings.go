@@ -58,6 +58,7 @@ type mcpSettings struct {
 	KillGrace      duration `toml:"kill_grace"`
 	DrainGrace     duration `toml:"drain_grace"`
 	StopBudget     duration `toml:"stop_budget"`
+	Disabled       []string `toml:"disabled"` // names of declarations, in every agent
 }
 
 // limitSettings holds the bounds. 0 is no bound, or the default where one is said.
@@ -332,7 +333,9 @@ func (s *settings) lifecycle() lifecycle.Config {
 }
 
 // overlay is what declarations may inherit.
-func (s *settings) overlay() overlay { return overlay{env: s.Env, backfill: s.Overlay.Backfill} }
+func (s *settings) overlay() overlay {
+	return overlay{env: s.Env, backfill: s.Overlay.Backfill, disabled: s.MCP.Disabled}
+}
 
 // origin is base_url without a trailing slash and /v1.
 func (s *settings) origin() string {

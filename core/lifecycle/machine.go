@@ -8,8 +8,9 @@ type Machine struct {
 	now Instant
 
 	peers    []peer
-	policies []merged // of peers that are tuned, as far as there are any
-	seats    []links  // of peers, see seatsPerPeer
+	policies []merged        // of peers that are tuned, as far as there are any
+	graces   []time.Duration // of stops that began with a wish for one, as far as there were any; else 0
+	seats    []links         // of peers, see seatsPerPeer
 	freePeer []int32
 	byFP     map[Fingerprint]PeerID
 

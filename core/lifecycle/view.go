@@ -18,9 +18,6 @@ type View struct {
 	RetryAt  Instant // when a Failed peer ages, else Never
 }
 
-// PeerOf returns the peer of a fingerprint, 0 if it is not declared.
-func (m *Machine) PeerOf(fp Fingerprint) PeerID { return m.byFP[fp] }
-
 // Claimed returns the peer behind a claim, or 0.
 func (m *Machine) Claimed(o OwnerID, n NameID) PeerID {
 	i, ok := m.byKey[claimKey{o, n}]

@@ -55,16 +55,19 @@ func (c *Client) GetAgent(ctx context.Context, name string) (*pb.AgentInfo, erro
 	return call[*pb.AgentInfo](ctx, c, &pb.GetAgentMsg{Name: name})
 }
 
-// ListAgents returns every agent, ordered by name.
+// ListAgents returns every agent, ordered by name. It asks page by page.
 func (c *Client) ListAgents(ctx context.Context) ([]*pb.AgentInfo, error) {
-	list, err := call[*pb.AgentList](ctx, c, &pb.ListAgentsMsg{})
-	return list.GetAgents(), err
+	return paged(ctx, c, func(token string) proto.Message {
+		return &pb.ListAgentsMsg{PageSize: PageSize, PageToken: token}
+	}, (*pb.AgentList).GetAgents)
 }
 
-// ListMcps returns the declarations of one agent, or of all when agent is "".
+// ListMcps returns the declarations of one agent, or of all when agent is "". It asks page by
+// page.
 func (c *Client) ListMcps(ctx context.Context, agent string) ([]*pb.McpInfo, error) {
-	list, err := call[*pb.McpList](ctx, c, &pb.ListMcpsMsg{Agent: agent})
-	return list.GetMcps(), err
+	return paged(ctx, c, func(token string) proto.Message {
+		return &pb.ListMcpsMsg{Agent: agent, PageSize: PageSize, PageToken: token}
+	}, (*pb.McpList).GetMcps)
 }
 
 // UpsertMcp declares an MCP server for an agent. The config is an McpServerConfig as

@@ -70,7 +70,8 @@ func drawCaps(t *rapid.T, c lc.Config) lc.Config {
 
 // policies are wishes that are shorter, longer and other than the configuration's.
 var policies = []*lc.Policy{nil, nil, {}, {IdleTimeout: 10}, {IdleTimeout: 64}, {MinUptime: 50}, {MinUptime: 12, CallTimeout: 33},
-	{Pinned: true}, {StartTimeout: 8}, {ConnectTimeout: 5, StartTimeout: 11}, {ConnectTimeout: 30}, {IdleTimeout: 5, MinUptime: 21, CallTimeout: 90}}
+	{Pinned: true}, {StartTimeout: 8}, {ConnectTimeout: 5, StartTimeout: 11}, {ConnectTimeout: 30}, {IdleTimeout: 5, MinUptime: 21, CallTimeout: 90},
+	{CloseGrace: 9}, {CloseGrace: 1, TerminateGrace: 2}, {TerminateGrace: 11}}
 
 // driver draws legal inputs for a pair.
 type driver struct {

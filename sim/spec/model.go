@@ -1,6 +1,9 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Model is the state that SPEC.md prescribes, followed input by input. Create it with New.
 type Model struct {
@@ -48,6 +51,8 @@ type peer struct {
 	idleSince   Time // of the last use of a Connected peer, or of its connect
 	unused      int  // the step of it
 	connectedAt Time
+	parting     [2]time.Duration // its graces after the last step that left it a claim
+	grace       time.Duration    // that its stop gives to SIGTERM, 0 for the Config's
 	terms       terms
 	termsSince  Time
 }

@@ -1,5 +1,7 @@
 package spec
 
+import "cmp"
+
 // completion is news about an incarnation. News of one that is not the newest, or that was
 // already stopped for good, changes nothing (SPEC ST-2).
 func (m *Model) completion(in Input) error {
@@ -160,7 +162,9 @@ func (m *Model) stop(p *peer) {
 	}
 	if p.phase != Absent && p.phase != Stopping {
 		p.phase = Stopping
-		m.rung(p, StageClose, m.now+m.cfg.CloseGrace)
+		toClose, toTerminate := m.graces(p)
+		p.grace = toTerminate
+		m.rung(p, StageClose, m.now+toClose)
 	}
 }
 
@@ -176,7 +180,7 @@ func (m *Model) rung(p *peer, s Stage, due Time) {
 func (m *Model) climb(p *peer) {
 	switch p.stage {
 	case StageClose:
-		m.rung(p, StageTerminate, m.now+m.cfg.TerminateGrace)
+		m.rung(p, StageTerminate, m.now+cmp.Or(p.grace, m.cfg.TerminateGrace))
 	case StageTerminate:
 		m.rung(p, StageKill, m.now+m.cfg.KillGrace)
 	default:

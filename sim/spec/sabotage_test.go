@@ -255,6 +255,9 @@ var sabotages = []sabotage{
 	{"lets the shorter wish win", "RE-1 RE-4 RE-9 DI-12", tamper{look: asWished, in: wishing(func(w *lc.Policy) {
 		w.IdleTimeout = min(w.IdleTimeout, 10)
 	})}},
+	{"stops without the wished graces", "PR-2 RE-9 ST-3 ST-4", tamper{look: asWished, in: wishing(func(w *lc.Policy) {
+		w.CloseGrace, w.TerminateGrace = 0, 0
+	})}},
 	{"lists no wishes", "ST-1", tamper{look: func(_ *pair, v *lc.View) { v.Policy = lc.Policy{} }}},
 	{"ignores start budgets", "ST-4 RE-9 DI-4 CL-8 ST-5", tamper{cfg: func(c *lc.Config) { c.StartTimeout = 0 }}},
 	{"overhears starts", "ST-4 RE-9 DI-4 ST-5", tamper{in: swallow(lc.InStarted)}},

@@ -123,6 +123,8 @@ type Policy struct {
 	StartTimeout   time.Duration
 	ConnectTimeout time.Duration
 	CallTimeout    time.Duration
+	CloseGrace     time.Duration
+	TerminateGrace time.Duration
 	Pinned         bool
 }
 

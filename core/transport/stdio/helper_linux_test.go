@@ -26,7 +26,22 @@ const (
 var helpers map[string]func() int
 
 func init() {
-	helpers = map[string]func() int{"daemon": daemonHelper, "forker": forkerHelper, "limits": limitsHelper, "nproc": nprocHelper}
+	helpers = map[string]func() int{"daemon": daemonHelper, "forker": forkerHelper, "limits": limitsHelper, "nproc": nprocHelper, "headless": headlessHelper}
+	if os.Getenv(peerVar) == "headless" {
+		runtime.LockOSThread() // main will run on the first thread
+	}
+}
+
+// headlessHelper ends its first thread. The others live on.
+func headlessHelper() int {
+	started := make(chan struct{})
+	go func() {
+		close(started)
+		forever()
+	}()
+	<-started
+	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+	return 1
 }
 
 // forkerHelper leaves a stubborn child behind and prints its pid.
@@ -72,7 +87,8 @@ func daemonHelper() int {
 		trees = append(trees, tr)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(trees)
-	select {}
+	forever()
+	return 0
 }
 
 // startDaemon runs daemonHelper. Whatever it leaves behind ends with the test.

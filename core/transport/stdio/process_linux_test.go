@@ -89,7 +89,7 @@ func TestEachRungEndsAPeerThatHonoursIt(t *testing.T) {
 
 func TestTerminateIsSentOnce(t *testing.T) {
 	s := connect(t, Options{}, "tell-signals,ignore-eof")
-	told := func(word string) int { return strings.Count(s.tail.text(s.secrets), word) }
+	told := func(word string) int { return strings.Count(s.tail.quote(s.secrets), word) }
 	s.Stop(transport.StageTerminate)
 	eventually(t, "the first SIGTERM", func() bool { return told("terminated") == 1 })
 	s.Stop(transport.StageTerminate)
