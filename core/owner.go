@@ -126,13 +126,6 @@ func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) erro
 	if err := o.mayAct(); err != nil {
 		return err
 	}
-<<<<<<< HEAD
-	p := h.stands(fp)
-	if p == nil {
-		p = &peer{name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
-	} else if !sameConfig(p.cfg, cfg) {
-		return fmt.Errorf("fingerprint %s already stands for another configuration", shortID(fp))
-=======
 	if err := o.h.agrees(fp, cfg); err != nil {
 		return err
 	}
@@ -155,7 +148,7 @@ func (o *Owner) identity(name string, cfg transport.Config, terms *Terms) (fp li
 // agrees refuses a configuration whose fingerprint already stands for another one (SPEC ID-4).
 // Called with mu held.
 func (h *Host) agrees(fp lifecycle.Fingerprint, cfg transport.Config) error {
-	if p := h.byFP[fp]; p != nil && !sameConfig(p.cfg, cfg) {
+	if p := h.stands(fp); p != nil && !sameConfig(p.cfg, cfg) {
 		return fmt.Errorf("fingerprint %s already stands for another configuration", shortID(fp))
 	}
 	return nil
@@ -164,11 +157,9 @@ func (h *Host) agrees(fp lifecycle.Fingerprint, cfg transport.Config) error {
 // hold makes or moves a claim to which nothing is to be said any more. Called with mu held.
 func (o *Owner) hold(name string, fp lifecycle.Fingerprint, cfg transport.Config, terms *Terms) {
 	h := o.h
-	p := h.byFP[fp]
+	p := h.stands(fp)
 	if p == nil {
-		p = &peer{fp: fp, name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
-		h.byFP[fp] = p
->>>>>>> origin/main
+		p = &peer{name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
 	}
 	id, held := o.intern(name)
 	in, policy := lifecycle.Declare(0, o.id, id, fp), terms.Policy // a Recorder keeps it
