@@ -29,6 +29,7 @@ var errClientGone = errors.New("the client is gone")
 type client struct {
 	d        *Daemon
 	conn     *wire.Conn
+	door     string          // the network through which it came
 	ctx      context.Context // ends with the connection
 	cancel   context.CancelCauseFunc
 	out      chan parcel
@@ -49,7 +50,7 @@ type parcel struct {
 func (d *Daemon) serve(nc net.Conn) {
 	c := &client{
 		d: d, conn: wire.NewConn(nc, wire.Config{FrameTimeout: d.cfg.FrameTimeout}),
-		out: make(chan parcel, writeQueue), slots: make(chan struct{}, maxOutstanding),
+		door: nc.LocalAddr().Network(), out: make(chan parcel, writeQueue), slots: make(chan struct{}, maxOutstanding),
 		listing: make(chan struct{}, 1),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(d.base)
@@ -144,7 +145,7 @@ func (c *client) list(req *pb.ClientMessage) error {
 	case <-c.ctx.Done():
 		return nil
 	}
-	m, err := c.d.perform(c.ctx, req)
+	m, err := c.d.perform(c.ctx, c.door, req)
 	if err != nil || m == nil {
 		<-c.listing
 		return err
@@ -173,7 +174,7 @@ func (c *client) answer(req *pb.ClientMessage) {
 	case *pb.ListAgentsMsg, *pb.ListMcpsMsg, *pb.GetAgentMsg:
 		err = c.list(req)
 	default:
-		m, err = c.d.perform(c.ctx, req)
+		m, err = c.d.perform(c.ctx, c.door, req)
 	}
 	switch {
 	case err != nil:

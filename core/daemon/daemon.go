@@ -83,7 +83,7 @@ func open(ctx context.Context, cfg Config, k disk) (_ *Daemon, err error) {
 		return nil, err
 	}
 	d := &Daemon{real: real, cfg: cfg, log: cfg.Logger, home: layout(cfg.Home), disk: k, began: cfg.Clock.Now(),
-		running: &running{}, sessions: sessions{byHandle: map[string]*session{}}, closed: make(chan struct{}), idle: make(chan struct{})}
+		running: &running{}, sessions: sessions{byHandle: map[handle]*session{}}, closed: make(chan struct{}), idle: make(chan struct{})}
 	if err := d.home.prepare(); err != nil {
 		return nil, err
 	}

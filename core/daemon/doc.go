@@ -156,6 +156,11 @@
 //     is mentioned (CA-12).
 //   - Stopping ends every peer through the stop ladder (SH-1).
 //
+// A session belongs to the socket through which it was begun: a handle means nothing at the
+// other one. Behind one socket it is the only key to its session, and it is chosen by the
+// client, who draws it at random (wire.NewHandle) if others are there; no answer, event or
+// line of the log that somebody else gets has it.
+//
 // No default agent is seeded; Stats.active_model is the first model that the endpoint
 // advertises. Variants outside WIRE.md §7.8, and a StreamMsg with a guest, are refused with
 // code 500 and their name. A session's root is accepted and unused. Bounds that are reached,

@@ -12,8 +12,8 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 )
 
-// perform answers every request that has exactly one answer.
-func (d *Daemon) perform(ctx context.Context, req *pb.ClientMessage) (proto.Message, error) {
+// perform answers every request that has exactly one answer. door is where it came in.
+func (d *Daemon) perform(ctx context.Context, door string, req *pb.ClientMessage) (proto.Message, error) {
 	switch m := wire.Body(req).(type) {
 	case nil:
 		return nil, unknown(req)
@@ -44,13 +44,13 @@ func (d *Daemon) perform(ctx context.Context, req *pb.ClientMessage) (proto.Mess
 	case *pb.ReconnectMcpMsg:
 		return d.reconnectMcp(ctx, m)
 	case *pb.CreateSessionMsg:
-		return pong(d.createSession(m))
+		return pong(d.createSession(door, m))
 	case *pb.SendMsg:
-		return d.send(ctx, m)
+		return d.send(ctx, door, m)
 	case *pb.CancelStreamMsg:
-		return pong(d.sessions.cancel(m.SessionHandle))
+		return pong(d.sessions.cancel(handle{door, m.SessionHandle}))
 	case *pb.KillMsg:
-		return pong(d.sessions.kill(m.SessionHandle))
+		return pong(d.sessions.kill(handle{door, m.SessionHandle}))
 	}
 	return nil, refuse(codeFailed, "%s is not supported by this daemon", wire.Variant(req))
 }

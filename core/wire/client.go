@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/rand"
 
 	"google.golang.org/protobuf/proto"
 
@@ -117,6 +118,10 @@ func (c *Client) Kill(ctx context.Context, sessionHandle string) error {
 func (c *Client) CreateSession(ctx context.Context, msg *pb.CreateSessionMsg) error {
 	return c.command(ctx, msg)
 }
+
+// NewHandle returns a handle for a session that nobody guesses: 128 random bits and more, as
+// text. Whoever knows a session's handle may use and end it.
+func NewHandle() string { return rand.Text() }
 
 // command sends a request that is answered by a Pong.
 func (c *Client) command(ctx context.Context, req proto.Message) error {

@@ -287,3 +287,15 @@ func TestDialErrors(t *testing.T) {
 		t.Errorf("subscription: %v", err)
 	}
 }
+
+// A handle has 128 bits at least: 26 letters of five bits each.
+func TestHandlesAreNotGuessed(t *testing.T) {
+	seen := map[string]bool{}
+	for range 1000 {
+		h := NewHandle()
+		if len(h) < 26 || seen[h] {
+			t.Fatalf("%q is short, or drawn twice", h)
+		}
+		seen[h] = true
+	}
+}
