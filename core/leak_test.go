@@ -61,3 +61,55 @@ func TestHostForgets(t *testing.T) {
 		}
 	})
 }
+
+// A write-off is answered only when it is refused; its ticket is not kept for that.
+func TestHostForgetsWriteOffs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, deaf := context.Background(), fakes.Rung{Ignore: true}
+		d := fakes.NewDialer(fakes.Config{})
+		d.Server("S").Set(fakes.Behaviour{OnClose: deaf, OnTerminate: deaf, OnKill: deaf})
+		h, err := Open(Config{Dialer: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := h.Owner("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := transport.Config{Command: "S"}
+		if err := o.Declare("m", cfg); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Call(ctx, "echo", nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Declare("m", transport.Config{Command: "R"}); err != nil {
+			t.Fatal(err)
+		}
+		for l := h.Settings(); !h.stuck(); {
+			<-h.cfg.Clock.After(l.KillGrace)
+			synctest.Wait()
+		}
+		if err := o.Declare("m", cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.WriteOff("m"); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range h.waiters {
+			if w != nil {
+				t.Errorf("ticket %d is kept", w.ticket)
+			}
+		}
+		d.Close()
+		if err := h.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func (h *Host) stuck() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.machine.Load().Stuck > 0
+}

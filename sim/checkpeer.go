@@ -29,6 +29,9 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 	if v.Queued != c.queued {
 		w.fail("LISTED", "%s is listed with queued %t; it is %t", w.name(id), v.Queued, c.queued)
 	}
+	if n := w.buriedOf(c.target); v.WrittenOff != n {
+		w.fail("WRITE-OFF", "%s is listed with %d incarnations written off; there are %d", w.name(id), v.WrittenOff, n)
+	}
 	if v.Claims != int(c.claims) || v.Waiters != int(c.waiting) || v.InFlight != int(p.inFlight) {
 		w.fail("LISTED", "%s is listed with %d claims, %d waiters, %d calls; there are %d, %d, %d", w.name(id),
 			v.Claims, v.Waiters, v.InFlight, c.claims, c.waiting, p.inFlight)

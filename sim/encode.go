@@ -66,7 +66,7 @@ func (e *Entry) String() string {
 	case OpDeclare:
 		add(fmt.Sprintf("m%d", e.Name), e.Target.String())
 		add(policyWords(e.Policy)...)
-	case OpRelease, OpEnsure, OpReconnect, OpCancel:
+	case OpRelease, OpEnsure, OpReconnect, OpCancel, OpWriteOff:
 		add(fmt.Sprintf("m%d", e.Name))
 	case OpDispatch:
 		add(fmt.Sprintf("m%d", e.Name))

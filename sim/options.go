@@ -183,6 +183,7 @@ type Mix struct {
 	Abrupt    int // runs that are drained in the midst of everything rather than at rest
 	Policy    int // claims that ask for times of their own
 	Configure int // turns that begin with a reconfiguration of the daemon
+	WriteOff  int // calls of what was killed and has not ended, preceded by an operator who writes it off
 	Snipe     int // waits that end exactly at the machine's next deadline, or beside it
 }
 
@@ -191,7 +192,7 @@ type Mix struct {
 func DefaultMix() Mix {
 	return Mix{Shared: 550, Listing: 80, Parallel: 120, Cancel: 15, Rotate: 25, Move: 20,
 		Release: 15, Reconnect: 20, Ensure: 20, Die: 20, DieInTurn: 2, Ghost: 200, Abrupt: 500,
-		Policy: 60, Snipe: 10}
+		Policy: 60, WriteOff: 300, Snipe: 10}
 }
 
 // Faults says how servers misbehave. The classes are weights, the others each in a thousand.

@@ -182,6 +182,9 @@ func (w *world) checkTickets() {
 }
 
 func (w *world) checkEmpty() {
+	if n := len(w.buried); n > 0 {
+		w.fail("LEAK", "%d incarnations that were written off live on after the drain", n)
+	}
 	for id := range w.peers {
 		if w.peers[id].live {
 			w.fail("LEAK", "%s lives on after the drain, at stage %s", w.name(lifecycle.PeerID(id)), w.peers[id].stage)

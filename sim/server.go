@@ -115,7 +115,9 @@ func (w *world) deliver(it item) {
 			w.complete(id, lifecycle.SessionBroken(id, gen))
 		}
 	case itemExited:
-		w.exited(id, gen, current, stray)
+		if !w.exhume(id, gen) {
+			w.exited(id, gen, current, stray)
+		}
 	case itemSpawned, itemStarted:
 		if current && p.dialing {
 			w.progressed(it.kind, id, p)

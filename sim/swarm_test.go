@@ -36,7 +36,7 @@ func drawOptions(seed uint64) Options {
 		Seed: seed, Tenants: 1 + r.below(40), For: r.between(time.Minute, time.Hour), Config: c, AuditEvery: 500,
 		Mix: &Mix{Shared: weight(1000), Listing: weight(300), Parallel: weight(600), Cancel: weight(200),
 			Rotate: weight(100), Move: weight(100), Release: weight(100), Reconnect: weight(150), Ensure: weight(100),
-			Die: weight(100), DieInTurn: weight(60), Ghost: weight(400), Abrupt: weight(1000), Policy: weight(600), Configure: weight(100), Snipe: weight(400)},
+			Die: weight(100), DieInTurn: weight(60), Ghost: weight(400), Abrupt: weight(1000), Policy: weight(600), Configure: weight(100), WriteOff: weight(1000), Snipe: weight(400)},
 		Faults: &Faults{Healthy: 1 + weight(500), Slow: weight(500), Flaky: weight(500), Crashy: weight(500),
 			Hanging: weight(500), Stubborn: weight(500), Hang: weight(600), Lose: weight(100), Fail: weight(800), Clean: weight(1000), Launch: weight(1000), Relist: weight(500),
 			Late: weight(600), Twice: weight(200)},

@@ -35,6 +35,7 @@ const (
 	OpEnsure                  // it connects Name eagerly
 	OpReconnect               // it reconnects Name
 	OpCancel                  // it gives up its oldest open ticket of Name
+	OpWriteOff                // an operator writes off what is stuck behind Name
 	OpDial                    // how the next incarnation of Target behaves
 	OpDrain                   // the daemon shuts down
 	OpConfigure               // its configuration changes to Set
@@ -43,7 +44,7 @@ const (
 )
 
 var opNames = [...]string{"-", "born", "die", "declare", "release", "dispatch", "ensure",
-	"reconnect", "cancel", "dial", "drain", "configure"}
+	"reconnect", "cancel", "write-off", "dial", "drain", "configure"}
 
 // String returns the word used on tapes.
 func (o Op) String() string { return word(opNames[:], int(o)) }

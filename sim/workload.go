@@ -237,6 +237,9 @@ func (l *workload) call(at lifecycle.Instant, t uint32, name uint8) {
 	server := uint32(0)
 	if c := l.w.tenants[t].claims[name-1].config; c != 0 {
 		server = l.w.configs[c].target.Server
+		if p := &l.w.peers[l.w.configs[c].peer]; p.live && p.stage == lifecycle.StageKill && l.what.chance(l.mix.WriteOff) {
+			l.add(at, t, OpWriteOff, name) // whether it is stuck already or not
+		}
 	}
 	l.add(at, t, OpDispatch, name).Call = l.fleet.call(server)
 }

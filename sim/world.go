@@ -61,6 +61,7 @@ type world struct {
 	maxBudget time.Duration // the longest that any claim asked for, for an attempt and a call
 	maxGrace  time.Duration // and for the graces of a stop
 	live      int           // incarnations that have not exited
+	buried    []burial      // of them, those that were written off
 	dialing   int           // of them, those being dialed
 	spawning  int           // of them, those whose process does not exist
 	idleTicks int           // wakes of the subject since it last did something

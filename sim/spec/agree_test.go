@@ -216,6 +216,26 @@ func (d *driver) exited(t *rapid.T) {
 	}
 }
 
+// writeOff gives up an incarnation that may be stuck; one in two is made so before.
+func (d *driver) writeOff(t *rapid.T) {
+	o, n := d.owner(t), d.name(t)
+	for id := d.machine.Claimed(o, n); rapid.Bool().Draw(t, "climbs") && d.machine.View(id).Phase == lc.Stopping; {
+		if d.machine.View(id).Stage == lc.StageStuck {
+			break
+		}
+		d.wake(t)
+	}
+	d.feed(lc.WriteOff(d.newTicket(), o, n))
+}
+
+// exhume lets something exit that was written off, or has exited since.
+func (d *driver) exhume(t *rapid.T) {
+	if len(d.written) > 0 {
+		v := rapid.SampledFrom(d.written).Draw(t, "written off")
+		d.feed(d.exit(t, v.Peer, v.Gen))
+	}
+}
+
 func (d *driver) exit(t *rapid.T, p lc.PeerID, g lc.Generation) lc.Input {
 	in := lc.Exited(p, g)
 	in.Clean = rapid.Bool().Draw(t, "clean")
@@ -269,6 +289,7 @@ func (d *driver) actions(drains bool) map[string]func(*rapid.T) {
 		"connect failed": d.connectFailed, "broken": d.broken, "exited": d.exited, "exited again": d.exited, "died by itself": d.diedByItself,
 		"wake": d.wake, "wake again": d.wake, "oversleep": d.oversleep, "pass": d.pass, "lag": d.lag,
 		"born": func(*rapid.T) { d.bear() }, "died": d.die, "moved and died": d.moveAndDie,
+		"write off": d.writeOff, "exhume": d.exhume,
 		"started": d.started, "spawned": d.spawned, "spawned again": d.spawned, "relisted": d.relisted,
 	}
 	if drains {
