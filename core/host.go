@@ -39,6 +39,7 @@ type Host struct {
 	spare    []*worker // that wait for a call
 	bus      bus
 	failures map[lifecycle.Reason]uint64
+	shadowed uint64
 	closing  bool
 	idle     chan struct{} // closed when the last incarnation is gone after closing began
 }

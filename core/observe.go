@@ -35,6 +35,8 @@ type Gauges struct {
 	// Failures counts transitions to Failed by reason, Gaps the overflows of subscribers.
 	Failures map[lifecycle.Reason]uint64
 	Gaps     uint64
+	// Shadowed counts the tools that listings found at two peers of one owner (see [Listing]).
+	Shadowed uint64
 }
 
 // gaugeChunk is how many peers Gauges looks at before it lets others have the lock.
@@ -56,6 +58,7 @@ func (h *Host) Gauges() Gauges {
 			continue
 		}
 		g.Load, g.Stats, g.Owners, g.Claims, g.Gaps = h.machine.Load(), h.machine.Stats(), len(h.owners), h.claims, h.bus.gaps
+		g.Shadowed = h.shadowed
 		for r, n := range h.failures {
 			g.Failures[r] = n
 		}
