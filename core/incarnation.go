@@ -37,7 +37,8 @@ type incarnation struct {
 	stages chan transport.Stage // rungs to perform; the ladder has three
 	// session is set under Host.mu before Connected is fed.
 	session  transport.Session
-	heard    bool // it has said something
+	meter    transport.Meter // from its spawn to its end, if the session is one; guarded by Host.mu
+	heard    bool            // it has said something
 	refresh  refresh
 	internal int // internal errors answered in a row (SPEC CA-13)
 }
@@ -61,9 +62,17 @@ func (i *incarnation) run(cfg transport.Config) {
 		i.h.feed(lifecycle.Exited(i.id, i.gen))
 		return
 	}
-	i.h.feed(lifecycle.Spawned(i.id, i.gen))
+	i.spawned(s)
 	i.h.wg.Go(func() { i.initialize(s) })
 	i.watch(s)
+}
+
+// spawned reports that the process exists.
+func (i *incarnation) spawned(s transport.Session) {
+	i.h.mu.Lock()
+	defer i.h.mu.Unlock()
+	i.meter, _ = s.(transport.Meter)
+	i.h.step(lifecycle.Spawned(i.id, i.gen))
 }
 
 func (i *incarnation) initialize(s transport.Session) {
@@ -165,6 +174,9 @@ func (i *incarnation) exited(s transport.Session) {
 		in.Clean = r.Clean()
 	}
 	i.feedError(in, s.Err())
+	i.h.mu.Lock()
+	defer i.h.mu.Unlock()
+	i.meter = nil
 }
 
 // reports returns the channels of a session that can tell more, nil ones otherwise.
