@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // Variables of the helpers below.
@@ -181,11 +182,11 @@ func nprocHelper() int {
 	const rlimitNproc = 6
 	var old syscall.Rlimit
 	_ = syscall.Getrlimit(rlimitNproc, &old)
-	files := openFiles()
+	files := wait.Files()
 	_ = syscall.Setrlimit(rlimitNproc, &syscall.Rlimit{Cur: 1, Max: old.Max})
 	_, err := New(Options{}).Dial(context.Background(), transport.Config{Command: "true"})
 	_ = syscall.Setrlimit(rlimitNproc, &old)
-	fmt.Println(errors.Is(err, syscall.EAGAIN), openFiles()-files, len(children()))
+	fmt.Println(errors.Is(err, syscall.EAGAIN), wait.Files()-files, len(children()))
 	fmt.Println(err)
 	return 0
 }

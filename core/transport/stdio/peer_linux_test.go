@@ -90,17 +90,17 @@ func tellSignals() {
 // launch runs this binary again, below itself, and waits for it.
 func launch(mode string) int {
 	exe, _ := os.Executable()
-	return wait(exec.Command(exe), mode)
+	return run(exec.Command(exe), mode)
 }
 
 // launchShell puts a shell between itself and the server.
 func launchShell() int {
 	exe, _ := os.Executable()
-	return wait(exec.Command("sh", "-c", `"$0"; exit $?`, exe), "ignore-eof,ignore-term")
+	return run(exec.Command("sh", "-c", `"$0"; exit $?`, exe), "ignore-eof,ignore-term")
 }
 
-// wait runs a command with our descriptors.
-func wait(cmd *exec.Cmd, mode string) int {
+// run runs a command with our descriptors.
+func run(cmd *exec.Cmd, mode string) int {
 	cmd.Env = append(os.Environ(), peerVar+"="+mode)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signal.Ignore(syscall.SIGTERM)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // group lists the live processes of a group.
@@ -424,7 +425,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	low := old
-	low.Cur = uint64(openFiles() + 3)
+	low.Cur = uint64(wait.Files() + 3)
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
 		t.Fatal(err)
 	}
