@@ -11,8 +11,6 @@ import (
 // soon is a bound for what will never happen.
 const soon = 20 * time.Millisecond
 
-func TestMain(m *testing.M) { os.Exit(Main(m)) }
-
 // probe is a test that may fail.
 type probe struct {
 	testing.TB

@@ -67,7 +67,8 @@
 // All methods may be called concurrently. Stop waits for nobody; it reads /proc for as many
 // processes as the tree has. Call, List and Initialize
 // return when their context ends, also while a write is blocked on a peer that does not
-// read. Nothing is kept of a frame over the bound, nothing of stderr beyond the tail. A
+// read. Nothing is kept of a frame over the bound, nothing of stderr beyond the tail; how much
+// that was is said in Err, and counted by the Dialer. A
 // request is written at most once. After Done no goroutine, descriptor, record or process of
 // the session is left, except a goroutine of the SDK that may take a moment to return. Heard
 // closes at the first line that is a JSON-RPC message, Changed tells of list_changed once
