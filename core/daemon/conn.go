@@ -140,18 +140,41 @@ func (c *client) post(p parcel) {
 // time, from before it is built until it has been sent: clients that ask for many and read
 // none cost a frame each, and not the daemon's memory.
 func (c *client) list(req *pb.ClientMessage) error {
+	c.note(listingAsked)
 	select {
 	case c.listing <- struct{}{}:
 	case <-c.ctx.Done():
 		return nil
 	}
+	c.note(listingBegun)
 	m, err := c.d.perform(c.ctx, c.door, req)
 	if err != nil || m == nil {
-		<-c.listing
+		c.listed()
 		return err
 	}
-	c.post(parcel{m: wire.Answer(m), sent: func() { <-c.listing }})
+	c.post(parcel{m: wire.Answer(m), sent: c.listed})
 	return nil
+}
+
+// listed makes room for the next listing.
+func (c *client) listed() {
+	c.note(listingEnded)
+	<-c.listing
+}
+
+// listingStep is what a listing of a connection has come to.
+type listingStep uint8
+
+const (
+	listingAsked listingStep = iota
+	listingBegun             // it is in memory from here on
+	listingEnded             // it was sent, or refused
+)
+
+func (c *client) note(s listingStep) {
+	if c.d.onListing != nil {
+		c.d.onListing(s)
+	}
 }
 
 func (c *client) event(m proto.Message) { c.send(wire.Answer(m)) }

@@ -58,7 +58,8 @@ type Daemon struct {
 	base  context.Context // patience has ended: everything is cut
 	end   context.CancelCauseFunc
 
-	patience  time.Duration // what clients get to take their last answers; 0 is what the budget says
+	patience  time.Duration     // what clients get to take their last answers; 0 is what the budget says
+	onListing func(listingStep) // a test counts what connections hold; nil is nobody
 	reloading sync.Mutex
 
 	work    sync.WaitGroup // acceptors, connections and the daemon's own goroutines
