@@ -102,7 +102,7 @@
 // a listing shows what is in force.
 //
 //	"idle_timeout": "10m", "min_uptime": 60, "start_timeout": "2m", "connect_timeout": "5s",
-//	"call_timeout": "90s", "pinned": true
+//	"call_timeout": "90s", "close_grace": "10s", "terminate_grace": "10s", "pinned": true
 //	"disabled": true            kept and listed, with the note "disabled", and never started
 //	"share": "owner"            "fingerprint" (default), "owner" or "never" (SPEC ID-7)
 //	"inherit_env": ["TOKEN"]    keys of [env]; its own env comes first
@@ -176,10 +176,9 @@
 //
 // # Not promised
 //
-// Sessions live in memory and end with the daemon. While a reload changes [env], each
-// declaration is replaced in one step, not all of them in one. A backup is as old as the last
-// start or clean end. An edit whose error speaks of "safely" may appear after a crash, unless a later one
-// took it back. Tool results are cut at 1 MiB, with a mark. The limit of open files is
-// compared with max_live alone, not with max_connections. The lock needs flock; elsewhere the probe of the socket alone
-// keeps two daemons apart.
+// Sessions live in memory and end with the daemon. A backup is as old as the last start or
+// clean end. An edit whose error speaks of "safely" may appear after a crash, unless a later
+// one took it back. Tool results are cut at 1 MiB, with a mark. The limit of open files is
+// compared with max_live alone, not with max_connections. The lock needs flock; elsewhere the
+// probe of the socket alone keeps two daemons apart.
 package daemon

@@ -125,6 +125,8 @@ func policyOf(p lifecycle.Policy, times *lifecycle.Config) *pb.McpPolicy {
 		StartTimeoutMs:   millis(cmp.Or(p.StartTimeout, times.StartTimeout)),
 		ConnectTimeoutMs: millis(cmp.Or(p.ConnectTimeout, times.ConnectTimeout)),
 		CallTimeoutMs:    millis(cmp.Or(p.CallTimeout, times.CallTimeout)),
+		CloseGraceMs:     millis(cmp.Or(p.CloseGrace, times.CloseGrace)),
+		TerminateGraceMs: millis(cmp.Or(p.TerminateGrace, times.TerminateGrace)),
 		Pinned:           p.Pinned,
 	}
 }

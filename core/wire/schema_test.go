@@ -173,6 +173,8 @@ message McpPolicy
   4 connect_timeout_ms uint64
   5 call_timeout_ms uint64
   6 pinned bool
+  7 close_grace_ms uint64
+  8 terminate_grace_ms uint64
 message McpList
   1 mcps repeated McpInfo
   1000 next_page_token string

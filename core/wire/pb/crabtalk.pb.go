@@ -2553,6 +2553,9 @@ type McpPolicy struct {
 	ConnectTimeoutMs uint64 `protobuf:"varint,4,opt,name=connect_timeout_ms,json=connectTimeoutMs,proto3" json:"connect_timeout_ms,omitempty"`
 	CallTimeoutMs    uint64 `protobuf:"varint,5,opt,name=call_timeout_ms,json=callTimeoutMs,proto3" json:"call_timeout_ms,omitempty"`
 	Pinned           bool   `protobuf:"varint,6,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	// From the end of a peer's input to SIGTERM, and from there to SIGKILL.
+	CloseGraceMs     uint64 `protobuf:"varint,7,opt,name=close_grace_ms,json=closeGraceMs,proto3" json:"close_grace_ms,omitempty"`
+	TerminateGraceMs uint64 `protobuf:"varint,8,opt,name=terminate_grace_ms,json=terminateGraceMs,proto3" json:"terminate_grace_ms,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -2627,6 +2630,20 @@ func (x *McpPolicy) GetPinned() bool {
 		return x.Pinned
 	}
 	return false
+}
+
+func (x *McpPolicy) GetCloseGraceMs() uint64 {
+	if x != nil {
+		return x.CloseGraceMs
+	}
+	return 0
+}
+
+func (x *McpPolicy) GetTerminateGraceMs() uint64 {
+	if x != nil {
+		return x.TerminateGraceMs
+	}
+	return 0
 }
 
 // McpList is a listing of declarations.
@@ -5385,14 +5402,16 @@ const file_crabtalk_proto_rawDesc = "" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\t\x10\n" +
-	"\"\xef\x01\n" +
+	"\"\xc3\x02\n" +
 	"\tMcpPolicy\x12&\n" +
 	"\x0fidle_timeout_ms\x18\x01 \x01(\x04R\ridleTimeoutMs\x12\"\n" +
 	"\rmin_uptime_ms\x18\x02 \x01(\x04R\vminUptimeMs\x12(\n" +
 	"\x10start_timeout_ms\x18\x03 \x01(\x04R\x0estartTimeoutMs\x12,\n" +
 	"\x12connect_timeout_ms\x18\x04 \x01(\x04R\x10connectTimeoutMs\x12&\n" +
 	"\x0fcall_timeout_ms\x18\x05 \x01(\x04R\rcallTimeoutMs\x12\x16\n" +
-	"\x06pinned\x18\x06 \x01(\bR\x06pinned\"b\n" +
+	"\x06pinned\x18\x06 \x01(\bR\x06pinned\x12$\n" +
+	"\x0eclose_grace_ms\x18\a \x01(\x04R\fcloseGraceMs\x12,\n" +
+	"\x12terminate_grace_ms\x18\b \x01(\x04R\x10terminateGraceMs\"b\n" +
 	"\aMcpList\x12.\n" +
 	"\x04mcps\x18\x01 \x03(\v2\x1a.crabtalk.protocol.McpInfoR\x04mcps\x12'\n" +
 	"\x0fnext_page_token\x18\xe8\a \x01(\tR\rnextPageToken\"\xb6\x01\n" +
