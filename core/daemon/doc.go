@@ -122,7 +122,7 @@
 //
 // A listing that asks for usage says for every peer that runs what its processes take. A peer
 // with the note "stuck" outlived SIGKILL and blocks its successor; ReconnectMcp with write_off
-// is an operator's word that it is not to be waited for.
+// is an operator's word, given by mayfly peer write-off, that it is not to be waited for.
 //
 // The log tells owner, agent, name, peer and generation of whatever happens to a peer. A stop
 // saves first, lets calls in flight finish, sends every peer down the stop ladder and takes
