@@ -34,25 +34,35 @@ func (a *audit) closed(r *rig, err error) {
 	a.daemons++
 	a.servers += r.spawned()
 	if err != nil {
-		a.faults = append(a.faults, strings.ReplaceAll(err.Error(), "\n", "; "))
+		a.faults = append(a.faults, r.say(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	}
 }
 
-// result is the verdict over all ends.
-func (a *audit) result() Result {
+// record is what it saw. Faults beyond what a report shows are counted, not kept.
+func (a *audit) record() auditRecord {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	r := auditRecord{Daemons: a.daemons, Servers: a.servers, Bad: len(a.faults)}
+	for _, f := range a.faults[:min(len(a.faults), maxAudit)] {
+		r.Faults = append(r.Faults, clipped(f))
+	}
+	return r
+}
+
+// result is the verdict over all ends.
+func (a auditRecord) result() Result {
 	c := auditCheck()
 	r := Result{ID: c.ID, Title: c.Title, Clauses: c.Clauses, Level: c.Level(), Verdict: Pass}
-	r.Evidence = fmt.Sprintf("%d daemons stopped, %d servers spawned, none left", a.daemons, a.servers)
+	r.Evidence = fmt.Sprintf("%d daemons stopped, %d servers spawned, none left", a.Daemons, a.Servers)
 	switch {
-	case len(a.faults) > 0:
+	case a.Bad > 0:
 		r.Verdict = Fail
-		r.Evidence = fmt.Sprintf("%d of %d daemons: %s", len(a.faults), a.daemons,
-			strings.Join(a.faults[:min(len(a.faults), maxAudit)], "; "))
-	case a.daemons == 0:
+		r.Evidence = fmt.Sprintf("%d of %d daemons: %s", a.Bad, a.Daemons, strings.Join(a.Faults, "; "))
+	case a.Lacking != "":
+		r.Verdict, r.Evidence = NotApplicable, "the target lacks "+a.Lacking
+	case a.Daemons == 0:
 		r.Verdict, r.Evidence = NotObserved, "no daemon came to an orderly end"
-	case a.servers == 0:
+	case a.Servers == 0:
 		r.Verdict, r.Evidence = NotObserved, "no server was spawned that could have been left"
 	}
 	return r

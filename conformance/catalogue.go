@@ -121,11 +121,12 @@ func duration(f *scenarios.File) (d time.Duration) {
 func (p *probe) scenario(ctx context.Context, f *scenarios.File) (string, error) {
 	inner := NewWorld(p.target).(*world)
 	inner.adopt = p.adopt
-	w := &witness{world: inner}
+	w := &witness{world: inner, rec: p.rec}
 	inner.keep = true
 	report, err := scenarios.Run(ctx, f, w)
-	if len(report.Failures()) > 0 {
-		return "", failf("%s", inner.rig.say(report.Err().Error()))
+	if bad := p.expectations(report); bad != nil {
+		bad.evidence = inner.rig.say(report.Err().Error())
+		return "", bad
 	}
 	if err != nil {
 		return "", errors.Join(w.fault(), err)
@@ -133,10 +134,23 @@ func (p *probe) scenario(ctx context.Context, f *scenarios.File) (string, error)
 	return fmt.Sprintf("%d expectations held, %d servers spawned", len(report.Outcomes), inner.rig.spawned()), nil
 }
 
+// expectations records what a scenario expected and got, and returns the first difference.
+func (p *probe) expectations(report *scenarios.Report) (first *ruling) {
+	for _, o := range report.Outcomes {
+		err := p.rec.equal(fmt.Sprintf("%s:%d: %v", report.File, o.Line, o.Expect), o.Expect.Want, o.Got,
+			fmt.Sprintf("%s:%d: %v, but got %s", report.File, o.Line, o.Expect, o.Got))
+		if bad, ok := errors.AsType[*ruling](err); ok && first == nil {
+			first = bad
+		}
+	}
+	return first
+}
+
 // witness is a world that remembers why it broke, since the error of a run names only the
 // line where it did.
 type witness struct {
 	*world
+	rec *recorder
 	mu  sync.Mutex
 	err error
 }
@@ -161,14 +175,17 @@ func (w *witness) Setup(ctx context.Context, s scenarios.Settings) error {
 }
 
 func (w *witness) Do(ctx context.Context, c scenarios.Command) error {
+	defer w.rec.span(fmt.Sprint(c))()
 	return w.note(w.world.Do(ctx, c))
 }
 
 func (w *witness) Start(ctx context.Context, call string, op scenarios.Operation) error {
+	defer w.rec.span(fmt.Sprintf("start %s: %v", call, op))()
 	return w.note(w.world.Start(ctx, call, op))
 }
 
 func (w *witness) Await(ctx context.Context, call string) error {
+	defer w.rec.span("await " + call)()
 	return w.note(w.world.Await(ctx, call))
 }
 

@@ -35,6 +35,7 @@ type probe struct {
 	target  Target
 	control *control
 	audit   *audit
+	rec     *recorder
 
 	mu   sync.Mutex
 	rigs []*rig
@@ -54,6 +55,7 @@ func (p *probe) rig(ctx context.Context, s scenarios.Settings, env ...string) (*
 func (p *probe) adopt(r *rig) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	r.rec = p.rec
 	p.rigs = append(p.rigs, r)
 	if p.over {
 		go r.discard()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
+	"github.com/mayfly-mcp/mayfly/fakes/observer"
 )
 
 // eventLog follows the daemon's MCP events.
@@ -19,6 +20,7 @@ type eventLog struct {
 
 	mu   sync.Mutex
 	seen []*pb.McpEventMsg
+	when []int64 // observer.Now, of each
 	err  error
 	news chan struct{} // closed and replaced when an event came
 }
@@ -44,7 +46,7 @@ func (l *eventLog) loop() {
 		e, err := l.stream.Recv()
 		l.mu.Lock()
 		if err == nil {
-			l.seen = append(l.seen, e)
+			l.seen, l.when = append(l.seen, e), append(l.when, observer.Now())
 		} else {
 			l.err = err
 		}
@@ -62,6 +64,18 @@ func (l *eventLog) all() ([]*pb.McpEventMsg, <-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seen[:len(l.seen):len(l.seen)], l.news, l.err
+}
+
+// moments are the events of all agents but one, at times since zero.
+func (l *eventLog) moments(zero int64, lane, except string) (out []moment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, e := range l.seen[:min(len(l.seen), maxMoments)] {
+		if e.GetAgent() != except {
+			out = append(out, moment{At: l.when[i] - zero, Lane: lane, What: "event: " + e.GetName() + " " + eventWord(e.GetKind())})
+		}
+	}
+	return out
 }
 
 // wait returns when an event after position from matches.

@@ -30,8 +30,10 @@ type flight struct {
 func (r *rig) begin(ctx context.Context, agent, tool string, args any) (*flight, error) {
 	f := &flight{handle: r.handle(), done: make(chan struct{})}
 	started := make(chan struct{})
+	ended := r.rec.span("call of " + tool)
 	go func() {
 		defer close(f.done)
+		defer ended()
 		results, err := r.run(ctx, agent, f.handle, llm.Round{llm.Call(tool, args)}, func() { close(started) })
 		if f.err = err; len(results) > 0 {
 			f.result, f.err = results[0], nil
@@ -81,10 +83,11 @@ func (r *rig) echo(ctx context.Context, agent, word string) error {
 	if err != nil {
 		return err
 	}
-	if res.isError || res.text != word {
-		return failf("a call of echo with %q was answered %q", word, r.say(res.text))
+	said := res.text
+	if res.isError {
+		said = "error: " + said
 	}
-	return nil
+	return r.rec.equal("answer of echo", word, said, fmt.Sprintf("a call of echo with %q was answered %q", word, r.say(res.text)))
 }
 
 // run lets an agent call tools in one round, all at once, and returns the results in the

@@ -29,7 +29,10 @@ type sample struct {
 func (s sample) tooEarly(t time.Duration) bool { return s.idle.max < t }
 
 // tooLate gives the daemon the tick that the clause grants and whatever the machine took.
-func (s sample) tooLate(t time.Duration) bool { return s.idle.min > t+t/4+s.overshoot }
+func (m margins) tooLate(s sample, t time.Duration) bool { return s.idle.min > t+m.tick(t)+s.overshoot }
+
+// tick is the reaper's, which is what a stop may be late.
+func (m margins) tick(t time.Duration) time.Duration { return t / time.Duration(m.ticks) }
 
 // noisy samples say nothing about "late", whatever they look like.
 func (s sample) noisy(t time.Duration) bool { return s.overshoot > t/8 }
@@ -57,11 +60,12 @@ func decide(clean, late int) Verdict {
 	return Inconclusive
 }
 
-// judgeEvictions is the verdict over all samples taken with idle timeout t. more says that
+// evictions is the verdict over all samples taken with idle timeout t. more says that
 // further samples could still decide.
-func judgeEvictions(t time.Duration, samples []sample) (r ruling, more bool) {
+func (m margins) evictions(t time.Duration, samples []sample) (r ruling, more bool) {
 	var clean, late, noisy int
 	var all interval
+	allowed := interval{t, t + m.tick(t)}
 	for i, s := range samples {
 		if i == 0 {
 			all = s.idle
@@ -69,23 +73,26 @@ func judgeEvictions(t time.Duration, samples []sample) (r ruling, more bool) {
 		all = interval{min(all.min, s.idle.min), max(all.max, s.idle.max)}
 		switch {
 		case s.tooEarly(t):
-			return ruling{verdict: Fail, evidence: fmt.Sprintf("T=%v: a peer was stopped %v after its last use, before T", t, s.idle)}, false
+			return ruling{verdict: Fail, expected: allowed.String(), observed: s.idle.String(),
+				evidence: fmt.Sprintf("T=%v: a peer was stopped %v after its last use, before T", t, s.idle)}, false
 		case s.noisy(t):
 			noisy++
-		case s.tooLate(t):
+		case m.tooLate(s, t):
 			late++
 		default:
 			clean++
 		}
 	}
 	seen := fmt.Sprintf("T=%v: stopped %v after last use, allowed [%v, %v]; %d clean, %d late, %d discarded as noisy",
-		t, all, t, t+t/4, clean, late, noisy)
-	switch v := decide(clean, late); {
-	case v == Fail, v == Pass:
-		return ruling{verdict: v, evidence: seen}, false
+		t, all, allowed.min, allowed.max, clean, late, noisy)
+	r = ruling{verdict: decide(clean, late), evidence: seen, expected: allowed.String(), observed: all.String()}
+	switch {
+	case r.verdict == Fail, r.verdict == Pass:
+		return r, false
 	case 2*noisy > len(samples):
-		return ruling{verdict: Inconclusive, evidence: seen + fmt.Sprintf("; the machine is too noisy for this T, try %v", 2*t)}, true
+		r.evidence += fmt.Sprintf("; the machine is too noisy for this T, try %v", 2*t)
 	default:
-		return ruling{verdict: Inconclusive, evidence: seen + "; more samples are needed"}, true
+		r.evidence += "; more samples are needed"
 	}
+	return r, true
 }

@@ -41,7 +41,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestJudgeEvictions(t *testing.T) {
+func TestEvictions(t *testing.T) {
 	const quiet, loud = 20 * time.Millisecond, 600 * time.Millisecond
 	times := func(n int, x sample) []sample { return slices.Repeat([]sample{x}, n) }
 	good := sample{interval{2100 * time.Millisecond, 2200 * time.Millisecond}, quiet}
@@ -66,12 +66,12 @@ func TestJudgeEvictions(t *testing.T) {
 		{"noise proves nothing", times(24, noisy), Inconclusive, true},
 		{"some noise", append(times(22, good), times(10, noisy)...), Pass, false},
 	} {
-		got, more := judgeEvictions(2*s, tt.samples)
+		got, more := granted.evictions(2*s, tt.samples)
 		if got.verdict != tt.want || more != tt.more || got.evidence == "" {
 			t.Errorf("%s: %v, more %v", tt.name, &got, more)
 		}
 	}
-	if got, _ := judgeEvictions(2*s, times(24, noisy)); !strings.Contains(got.evidence, "try 4s") {
+	if got, _ := granted.evictions(2*s, times(24, noisy)); !strings.Contains(got.evidence, "try 4s") {
 		t.Errorf("noise proposes no longer T: %s", got.evidence)
 	}
 }

@@ -1,10 +1,9 @@
 package conformance
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -27,9 +26,22 @@ type Report struct {
 	Started    time.Time `json:"started"`
 	DurationMS int64     `json:"duration_ms"`
 	// Partial is set when only some checks were asked for: nothing is certified by them.
-	Partial bool     `json:"partial,omitempty"`
-	Noise   Noise    `json:"noise"`
-	Checks  []Result `json:"checks"`
+	Partial bool `json:"partial,omitempty"`
+	// Rerun is the command that runs a check again, up to the flag -check. Empty means
+	// "mayfly certify".
+	Rerun  string   `json:"rerun,omitempty"`
+	Noise  Noise    `json:"noise"`
+	Checks []Result `json:"checks"`
+
+	capture *Capture // what it was judged from, if anything
+}
+
+// Capture is what the report was judged from. It is nil for a report that was not.
+func (r *Report) Capture() *Capture { return r.capture }
+
+// again is the command that runs one check again.
+func (r *Report) again(id string) string {
+	return cmp.Or(r.Rerun, "mayfly certify") + " -check " + id
 }
 
 // Noise certifies how still the machine was: what the control, a timer of the given period and
@@ -50,15 +62,11 @@ type Result struct {
 	Level      Level    `json:"level"`
 	Verdict    Verdict  `json:"verdict"`
 	Evidence   string   `json:"evidence"`
+	Expected   string   `json:"expected,omitempty"` // an interval where it is one
+	Observed   string   `json:"observed,omitempty"`
+	Known      *Known   `json:"known,omitempty"` // why it was put off, for a failure that is known
 	DurationMS int64    `json:"duration_ms"`
 	Log        []string `json:"log,omitempty"` // end of the daemons' stderr, unless it passed
-}
-
-func newReport(t Target, began time.Time, n Noise, results []Result) *Report {
-	return &Report{
-		Schema: ReportSchema, Suite: Suite, Target: t.Name, Started: began.UTC().Truncate(time.Second),
-		DurationMS: ms(time.Since(began)), Noise: n, Checks: results,
-	}
 }
 
 // Count counts the results with a level and a verdict.
@@ -103,8 +111,8 @@ func (r *Report) Table(w io.Writer) error {
 		if c.Verdict == Pass {
 			continue
 		}
-		fmt.Fprintf(w, "\n%s %s (%s, %s): %s\n  %s\n  again: mayfly certify -check %s\n",
-			c.Verdict, c.ID, c.Level, strings.Join(c.Clauses, " "), c.Title, c.Evidence, c.ID)
+		fmt.Fprintf(w, "\n%s %s (%s, %s): %s\n  %s\n  again: %s\n",
+			c.Verdict, c.ID, c.Level, strings.Join(c.Clauses, " "), c.Title, c.Evidence, r.again(c.ID))
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", r.Summary())
 	return err
@@ -132,37 +140,6 @@ func (r *Report) Summary() string {
 
 // ReportFile is the name under which Save writes.
 const ReportFile = "report.json"
-
-// Save writes the report as JSON into a directory, which is made if it is not there. What
-// was there before is replaced as a whole.
-func (r *Report) Save(dir string) error {
-	if err := CheckReportDir(dir); err != nil {
-		return err
-	}
-	out, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	next := filepath.Join(dir, "."+ReportFile+".new")
-	if err := os.WriteFile(next, append(out, '\n'), 0o644); err != nil {
-		return fmt.Errorf("cannot write the report: %w", err)
-	}
-	return os.Rename(next, filepath.Join(dir, ReportFile))
-}
-
-// CheckReportDir makes a report's directory and finds out whether it can be written, which
-// is better known before a run than after it.
-func CheckReportDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot make the report directory: %w; choose another one with -report", err)
-	}
-	f, err := os.CreateTemp(dir, ".probe")
-	if err != nil {
-		return fmt.Errorf("cannot write to the report directory: %w; choose another one with -report", err)
-	}
-	_ = f.Close() // nothing was written
-	return os.Remove(f.Name())
-}
 
 // maxEvidence bounds one line of evidence, in bytes.
 const maxEvidence = 600

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,14 +33,23 @@ type rig struct {
 	llm      *llm.Server
 	ctl      *observer.Controller
 	events   *eventLog
+	rec      *recorder    // nil when nobody takes anything down
 	handles  atomic.Int64 // session handles given out
 
 	mu       sync.Mutex
 	names    []string // servers that were declared
 	canaries []string // secrets of this rig, which nothing may print
 	fenced   string   // ULID of the agent that fences, once there is one
+	lives    []*lifetime
+	over     chan struct{} // closed when everything was discarded
 	quit     sync.Once
 	left     []observer.Process
+}
+
+// lifetime is that of one process of the daemon, as observer.Now.
+type lifetime struct {
+	born int64
+	died atomic.Int64 // 0 while it lives
 }
 
 // fenceServer is the server of the fence, a name that no scenario can write.
@@ -46,7 +57,7 @@ const fenceServer = "@fence"
 
 // newRig starts everything. env is added to the daemon's environment.
 func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) (_ *rig, err error) {
-	r := &rig{target: t, settings: s, env: env}
+	r := &rig{target: t, settings: s, env: env, over: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			r.discard()
@@ -74,15 +85,38 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 
 // boot starts the daemon in its home, for the first time or again.
 func (r *rig) boot(ctx context.Context) (err error) {
+	born := observer.Now()
 	r.daemon, err = r.target.start(ctx, r.home(), configTOML(r.settings, r.llm.URL), r.env)
 	if err != nil {
 		return errors.New(r.say(err.Error()))
 	}
+	r.attend(born, r.daemon.exited)
 	if r.events != nil {
 		r.events.close()
 	}
 	r.events, err = follow(ctx, r.daemon.client)
 	return err
+}
+
+// attend takes down when a daemon lived.
+func (r *rig) attend(born int64, exited <-chan struct{}) {
+	l := &lifetime{born: born}
+	r.mu.Lock()
+	r.lives = append(r.lives, l)
+	r.mu.Unlock()
+	go func() {
+		select {
+		case <-exited:
+			l.died.Store(observer.Now())
+		case <-r.over: // one that nobody is to end lives on
+		}
+	}()
+}
+
+func (r *rig) lived() []*lifetime {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lives)
 }
 
 func (r *rig) home() string { return filepath.Join(r.dir, "home") }
@@ -116,6 +150,7 @@ func (r *rig) close() error {
 // discard ends whatever is left, whatever it takes. It may be called more than once.
 func (r *rig) discard() []observer.Process {
 	r.quit.Do(func() {
+		defer close(r.over)
 		if r.daemon != nil {
 			r.daemon.kill()
 		}
@@ -333,10 +368,8 @@ func (r *rig) expectStatus(ctx context.Context, agent, name string, want pb.McpS
 	if err != nil {
 		return err
 	}
-	if row.GetStatus() != want {
-		return failf("%s is listed as %s, want %s", name, row.GetStatus(), want)
-	}
-	return nil
+	got := row.GetStatus().String()
+	return r.rec.equal("status of "+name, want.String(), got, fmt.Sprintf("%s is listed as %s, want %s", name, got, want))
 }
 
 // expectSpawns compares the spawns of a server after a fence.
@@ -344,8 +377,7 @@ func (r *rig) expectSpawns(ctx context.Context, server string, want int) error {
 	if err := r.fence(ctx); err != nil {
 		return err
 	}
-	if got := r.ctl.Spawns(server); got != want {
-		return failf("server %s was spawned %d times, want %d", server, got, want)
-	}
-	return nil
+	got := r.ctl.Spawns(server)
+	return r.rec.equal("spawns of "+server, strconv.Itoa(want), strconv.Itoa(got),
+		fmt.Sprintf("server %s was spawned %d times, want %d", server, got, want))
 }

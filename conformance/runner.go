@@ -44,6 +44,9 @@ type Options struct {
 	// Progress, if set, is told about every result when it is there, in no order, by one
 	// goroutine at a time.
 	Progress func(Result)
+	// Rerun is the command with which a reader runs a check again, up to the flag -check.
+	// Empty means "mayfly certify".
+	Rerun string
 
 	patience, grace time.Duration // zero means the constants
 }
@@ -70,13 +73,15 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	if err := t.preflight(ctx); err != nil {
 		return nil, err
 	}
-	s := &session{target: t, opts: o, control: startControl(t.Peer), audit: &audit{}}
+	s := &session{target: t, opts: o, control: startControl(t.Peer), audit: &audit{}, zero: observer.Now()}
 	began := time.Now()
-	results := s.runAll(ctx)
+	s.runAll(ctx)
 	s.control.close()
-	report := newReport(t, began, s.control.noise(), append(results, s.audit.result()))
-	report.Partial = partial
-	return report, nil
+	capture := s.capture(began, partial)
+	if err := capture.validate(); err != nil {
+		panic("CONF-CAPTURE: " + err.Error())
+	}
+	return capture.Report(), nil
 }
 
 // preflight starts the target once, since a daemon that does not start fails no check: there
@@ -96,7 +101,11 @@ type session struct {
 	opts    Options
 	control *control
 	audit   *audit
+	zero    int64 // observer.Now when the run began
 	telling sync.Mutex
+
+	keeping  sync.Mutex
+	attempts []attemptRecord
 }
 
 // runAll runs the checks that measure times one by one, then the others side by side, those
@@ -158,85 +167,105 @@ func (s *session) tell(r Result) {
 // runOne runs one check until its window was quiet enough, or as often as it may. What is
 // discarded is discarded for the noise alone, whatever its outcome was.
 func (s *session) runOne(ctx context.Context, c Check, tries int) (_ Result, quiet bool) {
-	r := Result{ID: c.ID, Title: c.Title, Clauses: c.Clauses, Level: c.Level()}
 	began := time.Now()
 	for try := 1; ; try++ {
-		from := time.Now()
-		judged, log := s.attempt(ctx, c)
-		noise := s.control.overshoot(from, time.Now())
-		limit := maxFreeze
-		if c.timed {
-			limit = maxStall
+		from, start := time.Now(), observer.Now()
+		a := s.attempt(ctx, c)
+		a.From, a.To = start-s.zero, observer.Now()-s.zero
+		a.Overshoot, a.DurationMS = int64(s.control.overshoot(from, time.Now())), ms(time.Since(began))
+		s.keep(a)
+		r, quiet := granted.result(c.info(), &a)
+		if quiet || try == tries || ctx.Err() != nil {
+			return r, quiet
 		}
-		quiet = noise <= limit || judged.verdict == HarnessError || !c.timed && !judged.waited
-		if !quiet {
-			if try < tries && ctx.Err() == nil {
-				continue
-			}
-			judged = ruling{verdict: Inconclusive, evidence: fmt.Sprintf("discarded: the machine stalled for %v", noise.Round(time.Millisecond))}
-		}
-		r.Verdict, r.Evidence = judged.verdict, oneLine(judged.evidence)
-		if r.Verdict != Pass {
-			r.Log = log
-		}
-		r.DurationMS = ms(time.Since(began))
-		return r, quiet
 	}
 }
 
 // errWatchdog is why the context of a check ended that took too long.
 var errWatchdog = fmt.Errorf("the check's time is over: %w", context.DeadlineExceeded)
 
-// attempt runs a check once, in a goroutine that may panic or never return.
-func (s *session) attempt(ctx context.Context, c Check) (ruling, []string) {
+// attempt runs a check once, in a goroutine that may panic or never return, and records it.
+func (s *session) attempt(ctx context.Context, c Check) attemptRecord {
+	p := &probe{target: s.target, control: s.control, audit: s.audit, rec: &recorder{zero: s.zero}}
 	if ctx.Err() != nil {
-		return ruling{verdict: HarnessError, evidence: "interrupted"}, nil
+		return p.record(c, ending{How: endedStopped}, nil)
 	}
-	p := &probe{target: s.target, control: s.control, audit: s.audit}
 	if missing := Missing(c.Needs); len(missing) > 0 {
-		return ruling{verdict: NotObserved, evidence: fmt.Sprintf("it needs %v in PATH", missing)}, nil
+		return p.record(c, ruledOut(NotObserved, "it needs %v in PATH", missing), nil)
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, s.opts.patience+c.cost, errWatchdog)
 	defer cancel()
-	done := make(chan ruling, 1)
+	done := make(chan ending, 1)
 	go func() { done <- p.perform(bounded, c) }()
 	select {
-	case r := <-done:
-		return r, p.finish(ctx, r)
+	case e := <-done:
+		return p.record(c, e, p.finish(ctx, e))
 	case <-bounded.Done():
 	}
 	for range 2 { // it has noticed by now, or will when its daemon is gone
 		select {
-		case r := <-done:
-			return r, p.finish(ctx, r)
+		case e := <-done:
+			return p.record(c, e, p.finish(ctx, e))
 		case <-time.After(s.opts.grace):
 			p.discard()
 		}
 	}
-	return ruling{verdict: HarnessError, evidence: fmt.Sprintf("the check did not return within %v", s.opts.patience+c.cost+2*s.opts.grace)}, p.log()
+	return p.record(c, ruledOut(HarnessError, "the check did not return within %v", s.opts.patience+c.cost+2*s.opts.grace), p.log())
 }
 
-// perform runs the check and judges what it returned. A panic is a bug of the check.
-func (p *probe) perform(ctx context.Context, c Check) (r ruling) {
+// ruledOut ends an attempt with a verdict of the runner's own.
+func ruledOut(v Verdict, format string, args ...any) ending {
+	return ending{How: endedRuled, Verdict: v, Text: fmt.Sprintf(format, args...)}
+}
+
+// perform runs the check and takes down what it returned. A panic is a bug of the check.
+func (p *probe) perform(ctx context.Context, c Check) (e ending) {
 	defer func() {
 		if v := recover(); v != nil {
-			r = ruling{verdict: HarnessError, evidence: fmt.Sprintf("panic: %v at %s", v, panicSite(debug.Stack()))}
+			e = ruledOut(HarnessError, "panic: %v at %s", v, panicSite(debug.Stack()))
 		}
 	}()
 	evidence, err := c.run(ctx, p)
-	r = p.rule(ctx, evidence, err)
-	r.evidence = p.say(r.evidence)
-	return r
+	return p.ended(ctx, evidence, err)
 }
 
 // finish ends the daemons of a check: in the orderly way when somebody looks at it, at once
 // when the run was interrupted. It returns the end of their logs.
-func (p *probe) finish(ctx context.Context, r ruling) []string {
-	if ctx.Err() != nil || r.verdict == HarnessError {
+func (p *probe) finish(ctx context.Context, e ending) []string {
+	if ctx.Err() != nil || granted.ending(e, p.rec.observations()).verdict == HarnessError {
 		log := p.log()
 		p.discard()
 		return log
 	}
 	p.close()
 	return p.log()
+}
+
+// keep adds an attempt to the capture.
+func (s *session) keep(a attemptRecord) {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	a.Try = 1
+	for _, before := range s.attempts {
+		if before.Check == a.Check {
+			a.Try++
+		}
+	}
+	s.attempts = append(s.attempts, a)
+}
+
+// capture puts together what the run saw.
+func (s *session) capture(began time.Time, partial bool) *Capture {
+	order := map[string]int{}
+	for i, c := range s.opts.Checks {
+		order[c.ID] = i
+	}
+	slices.SortStableFunc(s.attempts, func(a, b attemptRecord) int { return cmp.Compare(order[a.Check], order[b.Check]) })
+	return &Capture{
+		run: runRecord{Record: recordRun, Schema: CaptureSchema, Suite: Suite, Catalogue: CatalogueHash(), Target: s.target.info(),
+			Started: began.UTC().Truncate(time.Second), Partial: partial, Rerun: s.opts.Rerun, Checks: infos(s.opts.Checks)},
+		attempts: s.attempts,
+		end: endRecord{Record: recordEnd, Attempts: len(s.attempts), DurationMS: ms(time.Since(began)),
+			Noise: s.control.noise(), Audit: s.audit.record()},
+	}
 }

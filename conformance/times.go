@@ -45,48 +45,41 @@ func evictionMeasured(ctx context.Context, p *probe) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var samples []sample
 	for batch := 1; ; batch++ {
-		more, err := p.evictions(ctx, r, fmt.Sprintf("b%d", batch))
-		if err != nil {
+		if err := p.evictions(ctx, r, fmt.Sprintf("b%d", batch)); err != nil {
 			return "", err
 		}
-		samples = append(samples, more...)
-		judged, undecided := judgeEvictions(idleT, samples)
-		if judged.verdict == Pass {
-			return judged.evidence, nil
-		}
+		judged, undecided := granted.evictions(evictionsOf(p.rec.observations()))
 		if !undecided || batch == maxBatches {
-			return "", &judged
+			return judged.evidence, nil // the samples speak
 		}
 	}
 }
 
 // evictions uses peers one after the other, so that their idle clocks start at different
-// phases of the reaper's tick, and waits until all have been stopped.
-func (p *probe) evictions(ctx context.Context, r *rig, prefix string) ([]sample, error) {
+// phases of the reaper's tick, and records how long after its last use each was stopped.
+func (p *probe) evictions(ctx context.Context, r *rig, prefix string) error {
 	var idlers []idler
 	for i := range perBatch {
 		name := fmt.Sprintf("%s-%d", prefix, i)
 		if err := r.server(name, healthy()); err != nil {
-			return nil, err
+			return err
 		}
 		agent, err := r.agent(ctx, name, r.observed("m1", name, nil))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		res, err := r.call(ctx, agent, "echo", map[string]string{"text": name})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if res.text != name {
-			return nil, failf("a call of echo was answered %q", r.say(res.text))
+			return failf("a call of echo was answered %q", r.say(res.text))
 		}
 		idlers = append(idlers, idler{name, time.Now(), res.at})
 	}
 	bound, cancel := context.WithTimeout(ctx, 3*idleT)
 	defer cancel()
-	var out []sample
 	for _, x := range idlers {
 		stopped, err := r.ctl.Wait(bound, 0, x.stops)
 		end := interval{max: time.Duration(stopped.Time)}
@@ -95,9 +88,13 @@ func (p *probe) evictions(ctx context.Context, r *rig, prefix string) ([]sample,
 		}
 		overshoot := p.control.overshoot(x.from, x.from.Add(end.max-time.Duration(x.last)))
 		end.min = end.max - overshoot // the peer may have noticed late
-		out = append(out, sample{between(r.lastUse(x), end), overshoot})
+		idle := between(r.lastUse(x), end)
+		if err := p.rec.take(observation{Kind: seenEviction, What: "stop of " + x.server + " after its last use",
+			Limit: idleT, Min: idle.min, Max: idle.max, Overshoot: overshoot}); err != nil {
+			return err
+		}
 	}
-	return out, nil
+	return nil
 }
 
 // stops matches the first sign of a stop that the peer noticed.
@@ -116,16 +113,10 @@ func (r *rig) lastUse(x idler) interval {
 	return use
 }
 
-// bounded judges how long something took that ends at a timeout.
+// bounded records how long something took that ends at a timeout, and judges it.
 func (p *probe) bounded(what string, timeout time.Duration, took interval, from time.Time) error {
-	overshoot := p.control.overshoot(from, time.Now())
-	switch {
-	case took.max < timeout:
-		return failf("%s ended after %v, before its timeout of %v", what, took, timeout)
-	case took.min > timeout+slack+overshoot:
-		return failf("%s ended after %v; its timeout is %v", what, took, timeout)
-	}
-	return nil
+	return p.rec.take(observation{Kind: seenTimeout, What: what, Limit: timeout, Min: took.min, Max: took.max,
+		Overshoot: p.control.overshoot(from, time.Now())})
 }
 
 func connectTimeout(ctx context.Context, p *probe) (string, error) {

@@ -2,13 +2,7 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
-	"syscall"
-
-	"github.com/mayfly-mcp/mayfly/core/wire"
 )
 
 // Level says how much the verdict of a check weighs.
@@ -39,6 +33,9 @@ type ruling struct {
 	verdict  Verdict
 	evidence string
 	waited   bool // until its time was over
+	by       int  // the observation that it rests on, from 1
+	expected string
+	observed string
 }
 
 func (r *ruling) Error() string { return fmt.Sprintf("%s: %s", r.verdict, r.evidence) }
@@ -52,50 +49,5 @@ func failf(format string, args ...any) error {
 // daemon's doing: a refusal where none is due, a connection that ends, an answer that does
 // not come. Everything that is not known to be its doing is ours.
 func (p *probe) rule(ctx context.Context, evidence string, err error) ruling {
-	if err == nil {
-		return ruling{verdict: Pass, evidence: evidence}
-	}
-	r := p.blame(ctx, err)
-	r.waited = ctx.Err() != nil
-	if want := starved(r.evidence); r.verdict == Fail && want != "" {
-		r.verdict = HarnessError
-		r.evidence = "this machine ran out of something (" + want + "), which says nothing about the daemon: " + r.evidence
-	}
-	return r
-}
-
-// starved finds the words of a machine that has run out of descriptors, memory or disk.
-func starved(evidence string) string {
-	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC} {
-		if strings.Contains(evidence, errno.Error()) {
-			return errno.Error()
-		}
-	}
-	return ""
-}
-
-// blame finds out whose doing an error is.
-func (p *probe) blame(ctx context.Context, err error) ruling {
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return ruling{verdict: HarnessError, evidence: "interrupted"} // whatever it saw, it may have seen for that reason
-	}
-	if r, ok := errors.AsType[*ruling](err); ok {
-		return *r
-	}
-	lost := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, io.ErrUnexpectedEOF)
-	if lost {
-		p.awaitEnd() // the connections of a process end before it does
-	}
-	_, refused := errors.AsType[*wire.Error](err)
-	_, dialect := errors.AsType[*wire.UnexpectedError](err)
-	switch ended := p.endedByItself(); {
-	case ended != "":
-		return ruling{verdict: Fail, evidence: ended + "; it was noticed as: " + err.Error()}
-	case refused, dialect, lost:
-		return ruling{verdict: Fail, evidence: err.Error()}
-	case errors.Is(err, context.DeadlineExceeded) && p.started():
-		return ruling{verdict: Fail, evidence: "waited in vain: " + err.Error()}
-	}
-	return ruling{verdict: HarnessError, evidence: err.Error()}
+	return granted.ending(p.ended(ctx, evidence, err), p.rec.observations())
 }

@@ -57,7 +57,7 @@ var importRules = []importRule{
 		"the simulator drives the machine itself, not the host"},
 	{"conformance/", []string{"scenarios", "core/wire", "core/wire/pb", "core/callerr", "sim/spec", "fakes/", "conformance", "conformance/", "github.com/modelcontextprotocol/go-sdk", "google.golang.org/protobuf"},
 		"black box means black box (DESIGN D11)"},
-	{"conformance", []string{"scenarios", "core/wire", "core/wire/pb", "core/callerr", "sim/spec", "fakes/", "conformance/", "github.com/modelcontextprotocol/go-sdk", "google.golang.org/protobuf"},
+	{"conformance", []string{"scenarios", "core/wire", "core/wire/pb", "core/callerr", "sim/spec", "fakes/", "conformance/", "github.com/modelcontextprotocol/go-sdk", "google.golang.org/protobuf", "github.com/BurntSushi/toml"},
 		"black box means black box (DESIGN D11)"},
 	{"fakes", []string{"core/transport", "core/callerr", "github.com/modelcontextprotocol/go-sdk"}, "fakes stand in for peers, not for the host"},
 	{"fakes/", []string{"core/transport", "core/callerr", "fakes", "fakes/", "github.com/modelcontextprotocol/go-sdk"}, "fakes stand in for peers, not for the host"},
