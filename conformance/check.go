@@ -74,8 +74,22 @@ func (p *probe) started() bool { return len(p.all()) > 0 }
 // endedByItself says which daemon ended although nobody asked it to.
 func (p *probe) endedByItself() string {
 	for _, r := range p.all() {
-		if d := r.daemon; d.gone() && !d.asked() {
+		if d := r.daemon; d.adapter == nil && d.gone() && !d.asked() {
 			return fmt.Sprintf("the daemon ended by itself (%s), last words: %s", d.cmd.ProcessState, r.say(d.log.last(3)))
+		}
+	}
+	return ""
+}
+
+// adapterFault says what an adapter did wrong: it is no word on the daemon behind it.
+func (p *probe) adapterFault() string {
+	for _, r := range p.all() {
+		d := r.daemon
+		if d.adapter == nil || d.asked() {
+			continue
+		}
+		if err := d.adapter.Fault(); err != nil {
+			return r.say(err.Error() + "; its last words: " + d.log.last(3))
 		}
 	}
 	return ""

@@ -64,7 +64,7 @@ func invalidUTF8() []byte {
 
 // raw opens a connection without any protocol.
 func (r *rig) raw(ctx context.Context) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", r.daemon.socket)
+	conn, err := new(net.Dialer).DialContext(ctx, r.daemon.network, r.daemon.address)
 	if err != nil {
 		return nil, err
 	}

@@ -174,7 +174,8 @@ func secondDaemon(ctx context.Context, p *probe) (string, error) {
 
 // refusesToStart runs a second daemon that has to give up by itself, and returns why it did.
 func (r *rig) refusesToStart(ctx context.Context, home string) (string, error) {
-	d, err := r.target.launch(home, nil)
+	v := values{home: home, socket: filepath.Join(home, r.target.Socket), model: r.llm.URL, settings: r.settings}
+	d, err := r.target.launch(v, nil)
 	if err != nil {
 		return "", err
 	}
@@ -219,7 +220,7 @@ func silentClient(ctx context.Context, p *probe) (string, error) {
 	if _, err := r.client().CreateAgent(ctx, "bulky", bulky); err != nil {
 		return "", err
 	}
-	conn, err := wire.Dial(ctx, "unix", r.daemon.socket)
+	conn, err := wire.Dial(ctx, r.daemon.network, r.daemon.address)
 	if err != nil {
 		return "", err
 	}

@@ -103,7 +103,8 @@ const pongBound = 2 * time.Second
 // hand. A daemon that answers one request of a connection after the other keeps its Pong
 // back; it has had the request for long when the bound has passed.
 func (w *world) ask(ctx context.Context, req proto.Message, announce func()) (*pb.McpInfo, error) {
-	conn, err := wire.Dial(ctx, "unix", w.rig.daemon.socket)
+	network, address := w.rig.daemon.door()
+	conn, err := wire.Dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

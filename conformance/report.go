@@ -23,6 +23,7 @@ type Report struct {
 	Schema     int       `json:"schema"`
 	Suite      string    `json:"suite"`
 	Target     string    `json:"target"`
+	Dialect    *Dialect  `json:"dialect,omitempty"` // how it wants to be spoken to
 	Started    time.Time `json:"started"`
 	DurationMS int64     `json:"duration_ms"`
 	// Partial is set when only some checks were asked for: nothing is certified by them.
@@ -129,6 +130,9 @@ func (r *Report) Summary() string {
 			}
 		}
 		fmt.Fprintf(&b, "%-6s  %s\n", l, strings.Join(parts, ", "))
+	}
+	if r.Dialect != nil {
+		fmt.Fprintf(&b, "dialect: %s\n", r.Dialect)
 	}
 	if r.Partial {
 		b.WriteString("PARTIAL: only the checks that were asked for; this certifies nothing\n")

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mayfly-mcp/mayfly/conformance/adapter"
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 	"github.com/mayfly-mcp/mayfly/fakes/llm"
@@ -33,13 +34,15 @@ type rig struct {
 	llm      *llm.Server
 	ctl      *observer.Controller
 	events   *eventLog
-	rec      *recorder    // nil when nobody takes anything down
-	handles  atomic.Int64 // session handles given out
+	agents   *adapter.Agents // of a driven target: they outlive its daemon
+	rec      *recorder       // nil when nobody takes anything down
+	handles  atomic.Int64    // session handles given out
 
 	mu       sync.Mutex
-	names    []string // servers that were declared
-	canaries []string // secrets of this rig, which nothing may print
-	fenced   string   // ULID of the agent that fences, once there is one
+	names    []string     // servers that were declared
+	canaries []string     // secrets of this rig, which nothing may print
+	fenced   string       // ULID of the agent that fences, once there is one
+	through  []translator // between the checks and the daemon
 	lives    []*lifetime
 	over     chan struct{} // closed when everything was discarded
 	quit     sync.Once
@@ -71,8 +74,10 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 			return nil, err
 		}
 	}
-	if r.llm, err = llm.Start(llm.Config{}); err != nil {
-		return nil, err
+	if r.llm = t.model; r.llm == nil {
+		if r.llm, err = llm.Start(llm.Config{}); err != nil {
+			return nil, err
+		}
 	}
 	if r.ctl, err = observer.Listen(observer.Config{Dir: r.dir}); err != nil {
 		return nil, fmt.Errorf("%w; set TMPDIR to a short path", err)
@@ -86,16 +91,49 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 // boot starts the daemon in its home, for the first time or again.
 func (r *rig) boot(ctx context.Context) (err error) {
 	born := observer.Now()
-	r.daemon, err = r.target.start(ctx, r.home(), configTOML(r.settings, r.llm.URL), r.env)
+	r.daemon, err = r.target.start(ctx, r)
 	if err != nil {
 		return errors.New(r.say(err.Error()))
 	}
 	r.attend(born, r.daemon.exited)
+	if err := r.daemon.translate(r.dir, r.translators()); err != nil {
+		return err
+	}
 	if r.events != nil {
 		r.events.close()
 	}
 	r.events, err = follow(ctx, r.daemon.client)
 	return err
+}
+
+// translators keep what they know of the home when its daemon is started again.
+func (r *rig) translators() []translator {
+	if r.through == nil {
+		r.through = r.target.translators(r)
+	}
+	return r.through
+}
+
+// withdrawBound is what a daemon that runs for others may take to forget a check's agents.
+const withdrawBound = 20 * time.Second
+
+// withdraw deletes the agents of a check from a daemon that runs on, and lets their servers end.
+func (r *rig) withdraw() error {
+	if r.target.owned() || r.events == nil { // or it was never reached
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), withdrawBound)
+	defer cancel()
+	agents, err := r.client().ListAgents(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		if err := r.client().DeleteAgent(ctx, a.GetId()); err != nil {
+			return err
+		}
+	}
+	return r.ctl.WaitGone(ctx, "")
 }
 
 // attend takes down when a daemon lived.
@@ -139,8 +177,9 @@ func (r *rig) pacify() {
 // close ends the daemon as an operator would. The error is an errUnclean: a bad end, and
 // processes that outlived it.
 func (r *rig) close() error {
+	withdrawn := r.withdraw()
 	ended := r.daemon.stop(context.Background(), r.ladder())
-	problems := []error{ended}
+	problems := []error{withdrawn, ended}
 	for _, p := range r.discard() {
 		problems = append(problems, fmt.Errorf("a process of server %q outlived its daemon and was killed", p.Name))
 	}
@@ -152,6 +191,7 @@ func (r *rig) discard() []observer.Process {
 	r.quit.Do(func() {
 		defer close(r.over)
 		if r.daemon != nil {
+			_ = r.withdraw() // when the rig was closed before there is nothing left to delete
 			r.daemon.kill()
 		}
 		if r.events != nil {
@@ -160,7 +200,7 @@ func (r *rig) discard() []observer.Process {
 		if r.ctl != nil {
 			r.left = r.ctl.Close()
 		}
-		if r.llm != nil {
+		if r.llm != nil && r.llm != r.target.model {
 			r.llm.Close()
 		}
 		if r.dir != "" {

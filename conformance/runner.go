@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mayfly-mcp/mayfly/fakes/llm"
 	"github.com/mayfly-mcp/mayfly/fakes/observer"
 	"github.com/mayfly-mcp/mayfly/scenarios"
 )
@@ -70,9 +72,11 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	partial := o.Checks != nil
 	o = o.complete()
 	observer.Seal() // what the caller left open is no leak of the daemon
-	if err := t.preflight(ctx); err != nil {
+	t, err := t.preflight(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer t.release()
 	s := &session{target: t, opts: o, control: startControl(t.Peer), audit: &audit{}, zero: observer.Now()}
 	began := time.Now()
 	s.runAll(ctx)
@@ -85,14 +89,46 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 }
 
 // preflight starts the target once, since a daemon that does not start fails no check: there
-// is nothing to judge.
-func (t Target) preflight(ctx context.Context) error {
+// is nothing to judge. It finds out how the target wants to be spoken to.
+func (t Target) preflight(ctx context.Context) (_ Target, err error) {
+	if err := t.checkPlaceholders(); err != nil {
+		return t, err
+	}
+	if t.Model != "" {
+		if t.model, err = llm.Start(llm.Config{Addr: t.Model}); err != nil {
+			return t, fmt.Errorf("%w; choose another address with -model, and tell it to the daemon", err)
+		}
+	}
 	r, err := newRig(ctx, t, scenarios.DefaultSettings())
 	if err != nil {
-		return err
+		t.release()
+		return t, err
 	}
-	r.discard()
-	return nil
+	defer r.discard()
+	if t.driven() {
+		if t.can, err = capabilitiesNamed(r.daemon.can.Capabilities); err != nil {
+			return t, err
+		}
+	}
+	if t.dialect, err = detect(ctx, r); err != nil {
+		t.release()
+		return t, errors.New(r.say(err.Error()))
+	}
+	return t, nil
+}
+
+// release ends what a preflight has started for the whole run.
+func (t Target) release() {
+	if t.model != nil {
+		t.model.Close()
+	}
+}
+
+// audited is the audit, where the daemons were ours to stop.
+func (s *session) audited() auditRecord {
+	r := s.audit.record()
+	r.Lacking = s.target.lacking(auditCheck())
+	return r
 }
 
 // session is one run of many checks.
@@ -193,6 +229,9 @@ func (s *session) attempt(ctx context.Context, c Check) attemptRecord {
 	if missing := Missing(c.Needs); len(missing) > 0 {
 		return p.record(c, ruledOut(NotObserved, "it needs %v in PATH", missing), nil)
 	}
+	if lacking := s.target.lacking(c); lacking != "" {
+		return p.record(c, ruledOut(NotApplicable, "the target lacks %s", lacking), nil)
+	}
 	bounded, cancel := context.WithTimeoutCause(ctx, s.opts.patience+c.cost, errWatchdog)
 	defer cancel()
 	done := make(chan ending, 1)
@@ -262,10 +301,10 @@ func (s *session) capture(began time.Time, partial bool) *Capture {
 	}
 	slices.SortStableFunc(s.attempts, func(a, b attemptRecord) int { return cmp.Compare(order[a.Check], order[b.Check]) })
 	return &Capture{
-		run: runRecord{Record: recordRun, Schema: CaptureSchema, Suite: Suite, Catalogue: CatalogueHash(), Target: s.target.info(),
+		run: runRecord{Record: recordRun, Schema: CaptureSchema, Suite: Suite, Catalogue: CatalogueHash(), Target: s.target.info(), Dialect: s.target.dialect,
 			Started: began.UTC().Truncate(time.Second), Partial: partial, Rerun: s.opts.Rerun, Checks: infos(s.opts.Checks)},
 		attempts: s.attempts,
 		end: endRecord{Record: recordEnd, Attempts: len(s.attempts), DurationMS: ms(time.Since(began)),
-			Noise: s.control.noise(), Audit: s.audit.record()},
+			Noise: s.control.noise(), Audit: s.audited()},
 	}
 }

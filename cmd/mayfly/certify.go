@@ -17,10 +17,12 @@ import (
 
 const certifyUsage = `usage: mayfly certify [flags]
        mayfly certify list [-json]
+       mayfly certify selftest [-run PATTERN] [-full] [-json]
+       mayfly certify adapter-protocol
 
-Runs the reference daemon ("mayfly serve") as a separate process, one for each check, in a
-fresh home, and tells clause by clause whether it keeps its peers alive exactly when it
-should. A MUST is stated by the documents that the clauses come from, a SHOULD is implied by
+Runs a daemon, the reference daemon ("mayfly serve") if no other -target is named, as a
+separate process, one for each check, in a fresh home, and tells clause by clause whether it
+keeps its peers alive exactly when it should. A MUST is stated by the documents that the clauses come from, a SHOULD is implied by
 them, and FIELD is a stricter rule of our own. Exit code 0: every MUST holds; 1: one does
 not; 3: something around the daemon failed; 4: the machine was too noisy to tell.
 
@@ -28,15 +30,23 @@ not; 3: something around the daemon failed; 4: the machine was too noisy to tell
 
 // runCertify is the subcommand certify.
 func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "selftest" {
+		return selftest(ctx, args[1:], stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "list" {
 		return listChecks(args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "adapter-protocol" {
+		return printProtocol(args[1:], stdout, stderr)
 	}
 	fs := flag.NewFlagSet("mayfly certify", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
 		fmt.Fprint(stderr, certifyUsage)
 		fs.PrintDefaults()
+		fmt.Fprint(stderr, targetUsage())
 	}
+	to := addTargetFlags(fs)
 	ids := fs.String("check", "", "run only these checks, by id, with commas in between")
 	dir := fs.String("report", "mayfly-report", "directory for "+conformance.ReportFile)
 	asJSON := fs.Bool("json", false, "print the report as JSON in place of the table")
@@ -57,7 +67,12 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		fmt.Fprintf(stderr, "mayfly certify: -parallel is %d; use 1 to 256\n", *parallel)
 		return exitUsage
 	}
-	report, err := certify(ctx, opts, *dir)
+	target, code, err := to.target(fs)
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
+		return code
+	}
+	report, err := certify(ctx, target, opts, *dir)
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
 		return exitHarness
@@ -92,15 +107,11 @@ func isSet(fs *flag.FlagSet, name string) (set bool) {
 
 // certify runs the checks and writes the report. An interrupted run has none: it would take
 // the place of one that says something.
-func certify(ctx context.Context, opts conformance.Options, dir string) (*conformance.Report, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("cannot find the executable to run as daemon: %w", err)
-	}
+func certify(ctx context.Context, target conformance.Target, opts conformance.Options, dir string) (*conformance.Report, error) {
 	if err := conformance.CheckReportDir(dir); err != nil {
 		return nil, err
 	}
-	report, err := conformance.Run(ctx, conformance.Embedded(exe), opts)
+	report, err := conformance.Run(ctx, target, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 type Config struct {
 	APIKey string // when set, requests without it as bearer token or x-api-key get 401
 	Model  string // advertised by /v1/models; empty means "fake"
+	Addr   string // host:port to listen at; empty means a free loopback port
 }
 
 // maxBody bounds a request: 16 MiB, the daemon's own frame bound. Larger ones get 413.
@@ -33,14 +35,14 @@ type Server struct {
 	requests int
 }
 
-// Start listens on a free loopback port.
+// Start listens at the configured address, or on a free loopback port.
 func Start(cfg Config) (*Server, error) {
 	if cfg.Model == "" {
 		cfg.Model = "fake"
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := net.Listen("tcp", cmp.Or(cfg.Addr, "127.0.0.1:0"))
 	if err != nil {
-		return nil, fmt.Errorf("llm: no loopback port: %w", err)
+		return nil, fmt.Errorf("the model endpoint cannot listen: %w", err)
 	}
 	s := &Server{URL: "http://" + ln.Addr().String(), cfg: cfg, served: make(chan struct{})}
 	mux := http.NewServeMux()

@@ -1,0 +1,241 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/wire"
+	"github.com/mayfly-mcp/mayfly/core/wire/pb"
+	"github.com/mayfly-mcp/mayfly/fakes/llm"
+)
+
+// Dialect is how a target wants to be spoken to, and why the runner thinks so: it is found out
+// by probing, never assumed.
+type Dialect struct {
+	Name    string   `json:"name"`
+	Version string   `json:"version,omitempty"` // by the daemon's own word
+	Because []string `json:"because"`
+
+	byName bool         // agents are addressed by name
+	primes bool         // declarations come into force with the agent's next run
+	lacks  []Capability // what the dialect has no words for
+}
+
+// The dialects.
+const (
+	dialectDeclares = "ids, in force when declared" // as the reference daemon speaks
+	dialectPrimes   = "ids, in force at the first run"
+	dialectByName   = "names, no session handles"
+	dialectDriven   = "adapter protocol"
+)
+
+func (d *Dialect) String() string {
+	if d == nil {
+		return ""
+	}
+	text := d.Name + ", because " + strings.Join(d.Because, "; ")
+	if d.Version != "" {
+		text += "; it calls itself " + d.Version
+	}
+	return text
+}
+
+// Names that the probing uses.
+const (
+	probeAgent = "mayfly-probe"
+	probeMCP   = "probe"
+)
+
+// Bounds of the probing.
+const (
+	probeBound    = 30 * time.Second
+	registerBound = 5 * time.Second // for a declaration to come into force by itself
+	registerStep  = 20 * time.Millisecond
+)
+
+// detect probes the daemon of a rig in which nothing stands between.
+func detect(ctx context.Context, r *rig) (*Dialect, error) {
+	if r.target.driven() {
+		d := &Dialect{Name: dialectDriven, Version: oneLine(r.daemon.can.Name)}
+		d.Because = []string{fmt.Sprintf("the target is an adapter, which names %d capabilities", len(r.daemon.can.Capabilities))}
+		return d, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeBound)
+	defer cancel()
+	p := &probing{r: r, c: wire.NewClient(r.daemon.network, r.daemon.address), d: &Dialect{Name: dialectDeclares}}
+	for _, step := range []func(context.Context) error{p.version, p.addressing, p.sessions, p.registration} {
+		if err := step(ctx); err != nil {
+			p.cleanUp(context.WithoutCancel(ctx))
+			return nil, wrongDialect(err)
+		}
+	}
+	return p.d, p.cleanUp(ctx)
+}
+
+func wrongDialect(err error) error {
+	return fmt.Errorf("the target answers, but speaks a dialect of the protocol that the checks do not know: %w; an adapter can translate, see \"mayfly certify adapter-protocol\"", err)
+}
+
+// probing is what has been found out so far.
+type probing struct {
+	r  *rig
+	c  *wire.Client
+	d  *Dialect
+	id string // of the probe's agent; its name where there are no ids
+}
+
+func (p *probing) because(format string, args ...any) {
+	p.d.Because = append(p.d.Because, fmt.Sprintf(format, args...))
+}
+
+func (p *probing) version(ctx context.Context) error {
+	stats, err := p.c.Stats(ctx)
+	if _, refused := errors.AsType[*wire.Error](err); refused {
+		return nil // it has none
+	}
+	p.d.Version = oneLine(p.r.say(stats.GetVersion()))
+	return err
+}
+
+// addressing declares a server that is never connected, and looks for the id of its agent.
+func (p *probing) addressing(ctx context.Context) error {
+	config := agentConfig(mcp{Name: probeMCP, Command: p.r.executable("@probe")})
+	info, err := p.c.CreateAgent(ctx, probeAgent, config)
+	if _, refused := errors.AsType[*wire.Error](err); refused {
+		if cleared := p.clear(ctx); cleared != nil { // one of a run that was killed
+			return fmt.Errorf("an agent could not be made: %w", err)
+		}
+		info, err = p.c.CreateAgent(ctx, probeAgent, config)
+	}
+	if err != nil {
+		return fmt.Errorf("an agent could not be made: %w", err)
+	}
+	p.id = info.GetId()
+	if p.id != "" {
+		p.because("a new agent came with an id of %d characters", len(p.id))
+		return nil
+	}
+	p.id, p.d.byName, p.d.Name = probeAgent, true, dialectByName
+	p.d.lacks = append(p.d.lacks, Ids)
+	p.because("a new agent came without an id")
+	return nil
+}
+
+// clear deletes an agent of a former probing.
+func (p *probing) clear(ctx context.Context) error {
+	info, err := p.c.GetAgent(ctx, probeAgent)
+	if err != nil {
+		return err
+	}
+	return p.delete(ctx, info.GetId())
+}
+
+func (p *probing) delete(ctx context.Context, id string) error {
+	if id != "" && id != probeAgent {
+		return p.c.DeleteAgent(ctx, id)
+	}
+	m := wire.Request(&pb.DeleteAgentMsg{})
+	m.GetDeleteAgent().ProtoReflect().SetUnknown(oldField(nil, 1, probeAgent))
+	conn, err := wire.Dial(ctx, p.r.daemon.network, p.r.daemon.address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.Do(ctx, m)
+	return err
+}
+
+// sessions cancels a session that nobody opened: a daemon without such a request cannot read it.
+func (p *probing) sessions(ctx context.Context) error {
+	err := p.c.CancelStream(ctx, wire.NewHandle())
+	refused, ok := errors.AsType[*wire.Error](err)
+	switch {
+	case !ok && err != nil:
+		return fmt.Errorf("cancelling an unknown session: %w", err)
+	case err == nil:
+		p.because("it cancels sessions by handle, even unknown ones")
+	case refused.Code == 400:
+		p.d.lacks = append(p.d.lacks, Cancel)
+		p.because("it does not know the request that cancels a session by its handle")
+	default:
+		p.because("it knows session handles")
+	}
+	return nil
+}
+
+// registration asks whether the declaration is in force without a run, and if it is not, whether
+// it is after one.
+func (p *probing) registration(ctx context.Context) error {
+	took, known, err := p.inForce(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("listing a declaration: %w", err)
+	case known:
+		p.because("a declaration was in force %v after its agent was made", took.Round(10*time.Millisecond))
+		return nil
+	}
+	if err := prime(ctx, p.c, p.id); err != nil {
+		return fmt.Errorf("a declaration is in force neither at once nor, for want of a run, after one: %w", err)
+	}
+	if took, known, err = p.inForce(ctx); err != nil || !known {
+		return fmt.Errorf("a declaration is listed without a state, before a run of its agent as after it (%w)", errors.Join(err))
+	}
+	p.d.primes = true
+	if !p.d.byName {
+		p.d.Name = dialectPrimes
+	}
+	p.because("a declaration had no state for %v, and got one %v after a run of its agent", registerBound, took.Round(10*time.Millisecond))
+	return nil
+}
+
+// inForce waits until the declaration has a state.
+func (p *probing) inForce(ctx context.Context) (took time.Duration, known bool, err error) {
+	began := time.Now()
+	for {
+		rows, err := p.c.ListMcps(ctx, p.id)
+		if err != nil {
+			return 0, false, err
+		}
+		took = time.Since(began)
+		for _, row := range rows {
+			if row.GetName() == probeMCP && row.GetStatus() != pb.McpStatus_MCP_STATUS_UNKNOWN {
+				return took, true, nil
+			}
+		}
+		if took > registerBound {
+			return took, false, nil
+		}
+		if err := pause(ctx, registerStep); err != nil {
+			return took, false, err
+		}
+	}
+}
+
+// cleanUp takes the probe's agent away.
+func (p *probing) cleanUp(ctx context.Context) error {
+	if p.id == "" {
+		return nil
+	}
+	if err := p.delete(ctx, p.id); err != nil {
+		return fmt.Errorf("the agent %q of the probing could not be deleted: %w", probeAgent, err)
+	}
+	return nil
+}
+
+// prime lets an agent run without calling anything. How the run ends does not matter.
+func prime(ctx context.Context, c *wire.Client, agent string) error {
+	s, err := c.Stream(ctx, &pb.StreamMsg{Agent: agent, Content: llm.Plan(), Ephemeral: true})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, err := range s.All() {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
