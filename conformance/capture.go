@@ -52,6 +52,7 @@ type runRecord struct {
 	Suite     string      `json:"suite"`
 	Catalogue string      `json:"catalogue"` // CatalogueHash
 	Target    TargetInfo  `json:"target"`
+	Dialect   *Dialect    `json:"dialect,omitempty"` // how it wants to be spoken to
 	Started   time.Time   `json:"started"`
 	Partial   bool        `json:"partial,omitempty"`
 	Rerun     string      `json:"rerun,omitempty"`

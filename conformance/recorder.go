@@ -94,6 +94,10 @@ func (p *probe) ended(ctx context.Context, evidence string, err error) ending {
 		e.How = endedStopped
 		return e
 	}
+	if fault := p.adapterFault(); fault != "" {
+		e.How, e.Text = endedAdapter, fault
+		return e
+	}
 	if r, ok := errors.AsType[*ruling](err); ok {
 		e.How, e.Verdict, e.Text, e.By = endedRuled, r.verdict, r.evidence, r.by
 		return e

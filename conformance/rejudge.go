@@ -26,6 +26,7 @@ func (c *Capture) judged(m margins) *Report {
 	r := &Report{
 		Schema: ReportSchema, Suite: c.run.Suite, Target: c.run.Target.Name, Started: c.run.Started,
 		DurationMS: c.end.DurationMS, Partial: c.run.Partial, Rerun: c.run.Rerun, Noise: c.end.Noise, capture: c,
+		Dialect: c.run.Dialect,
 	}
 	for _, info := range c.run.Checks {
 		_, result := c.counted(m, info)
