@@ -30,6 +30,9 @@ type Check struct {
 // Level is that of the primary clause.
 func (c Check) Level() Level { return clauseTags[c.Clauses[0]].level() }
 
+// Timed reports whether its margins are times: a noisy window is discarded.
+func (c Check) Timed() bool { return c.timed }
+
 // probe is what one run of a check works with. The runner ends whatever it leaves.
 type probe struct {
 	target  Target

@@ -44,6 +44,33 @@
 // whatever its outcome was; too much of it is INCONCLUSIVE, never FAIL. That nothing
 // happened is believed only after a fence: a sibling that the daemon spawned afterwards.
 //
+// # Capture and judge
+//
+// A check gives no verdict. It takes down what it compares and measures, and how it came to
+// its end; the runner adds what became of daemons and peers, the end of their logs, and what
+// the control suffered meanwhile. All of it, with secrets and paths masked, is the [Capture],
+// one JSON value a line. The judge (judge.go) is a function of it and of nothing else: the
+// same one during the run, for a capture that [ReadCapture] reads years later, and when a
+// certificate is verified (package certificate).
+//
+// What judging again finds out: another verdict wherever the judge itself has changed since,
+// be it the interval that a timeout or an eviction is allowed, the sequential test over the
+// samples, the noise that discards an attempt, what an error is taken for, or how a missing
+// prerequisite weighs; and any difference between a report and what it was made from.
+//
+// What it cannot find out: whether a check asked the right question. Comparisons are judged
+// by the two values that were recorded, and where a check came to its verdict by other means
+// that verdict itself is what was recorded, with its words. A check that broke off saw no
+// more: when the judge has nothing against that any longer, the verdict is NOT-OBSERVED and
+// not PASS. And nothing shows whether a capture was made up.
+//
+// # Known failures
+//
+// A failure that cannot be mended today can be listed with its message, a reason, an owner
+// and a day on which that ends ([ReadKnown]). The exit code of a run does not count it, its
+// verdict stays, and a certificate counts it in full. An entry that has expired, whose check
+// passes, or whose check fails otherwise is an error: the list cannot go stale.
+//
 // # Adding a check
 //
 // If a scenario can say it, write a file in package scenarios; it becomes a check by being
@@ -52,15 +79,17 @@
 // says what must be true, the clauses with the primary one first, and a run function. It
 // gets a daemon from probe.rig, returns one line of evidence when all is well, failf when
 // the daemon did wrong, and any other error when something else broke; refusals, hang-ups
-// and waits in vain are recognised as the daemon's doing. It ends nothing itself. Then add a
+// and waits in vain are recognised as the daemon's doing. What it compares or measures goes
+// through its recorder, so that the report shows what was expected and can be judged again;
+// failf is for what is neither. It ends nothing itself. Then add a
 // mutant that it must fail to the tests: a check that was never seen to fail proves nothing.
 //
 // # Promises
 //
 // A check cannot hang or crash a run: its time is bounded, its panic is a HARNESS-ERROR, and
 // everything that it started is ended. When the context of a run ends, nothing is left.
-// Results come in the order of the catalogue. Evidence, logs and reports hold no secret and
-// no path of the machine; secrets are canaries that were made up for the run.
+// Results come in the order of the catalogue. Evidence, logs, reports and captures hold no
+// secret and no path of the machine; secrets are canaries that were made up for the run.
 //
 // # Not promised
 //

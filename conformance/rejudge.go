@@ -220,3 +220,17 @@ func (a *attemptRecord) validate() error {
 	}
 	return nil
 }
+
+// Changes says what a report says otherwise than one from before, a line for each check.
+func (r *Report) Changes(before *Report) (lines []string) {
+	for _, now := range r.Checks {
+		i := slices.IndexFunc(before.Checks, func(c Result) bool { return c.ID == now.ID })
+		switch {
+		case i < 0:
+			lines = append(lines, fmt.Sprintf("%s is %s; the report before did not have it", now.ID, now.Verdict))
+		case before.Checks[i].Verdict != now.Verdict:
+			lines = append(lines, fmt.Sprintf("%s was %s and is %s: %s", now.ID, before.Checks[i].Verdict, now.Verdict, now.Evidence))
+		}
+	}
+	return lines
+}

@@ -18,6 +18,8 @@ import (
 const certifyUsage = `usage: mayfly certify [flags]
        mayfly certify list [-json]
        mayfly certify selftest [-run PATTERN] [-full] [-json]
+       mayfly certify rejudge [flags] DIR
+       mayfly certify verify [flags] FILE
        mayfly certify adapter-protocol
 
 Runs a daemon, the reference daemon ("mayfly serve") if no other -target is named, as a
@@ -39,6 +41,12 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 	if len(args) > 0 && args[0] == "adapter-protocol" {
 		return printProtocol(args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "rejudge" {
+		return rejudge(args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "verify" {
+		return verify(args[1:], stdout, stderr)
+	}
 	fs := flag.NewFlagSet("mayfly certify", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
@@ -48,13 +56,14 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 	}
 	to := addTargetFlags(fs)
 	ids := fs.String("check", "", "run only these checks, by id, with commas in between")
-	dir := fs.String("report", "mayfly-report", "directory for "+conformance.ReportFile)
+	dir := fs.String("report", "mayfly-report", "directory for the report: "+reportFiles)
+	also := addVerdictFlags(fs)
 	asJSON := fs.Bool("json", false, "print the report as JSON in place of the table")
 	parallel := fs.Int("parallel", 0, "checks side by side (default five for each processor)")
 	if code, done := parsed(fs, args, stderr); done {
 		return code
 	}
-	opts := conformance.Options{Parallel: *parallel, Progress: progress(stderr)}
+	opts := conformance.Options{Parallel: *parallel, Rerun: rerun(fs)}
 	if isSet(fs, "check") {
 		checks, err := conformance.Find(strings.Split(*ids, ",")...)
 		if err != nil {
@@ -72,16 +81,17 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
 		return code
 	}
+	if err := also.read(opts.Checks != nil); err != nil {
+		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
+		return exitUsage
+	}
+	opts.Progress = progress(stderr, opts.Checks)
 	report, err := certify(ctx, target, opts, *dir)
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
 		return exitHarness
 	}
-	if err := show(report, *asJSON, *dir, stdout); err != nil {
-		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
-		return exitHarness
-	}
-	return exitOf(report.Outcome())
+	return also.finish(report, *dir, stdout, stderr, func() error { return show(report, *asJSON, *dir, stdout) })
 }
 
 // parsed parses flags and says whether that is all there is to do.
@@ -118,7 +128,7 @@ func certify(ctx context.Context, target conformance.Target, opts conformance.Op
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted; everything that was started has been ended, and no report was written")
 	}
-	return report, report.Save(dir)
+	return report, nil
 }
 
 func show(report *conformance.Report, asJSON bool, dir string, stdout io.Writer) error {
@@ -149,7 +159,7 @@ func exitOf(v conformance.Verdict) int {
 }
 
 // progress writes a line for every result, on a terminal only: elsewhere the table says it.
-func progress(stderr io.Writer) func(conformance.Result) {
+func progress(stderr io.Writer, checks []conformance.Check) func(conformance.Result) {
 	f, ok := stderr.(*os.File)
 	if !ok {
 		return nil
@@ -157,8 +167,13 @@ func progress(stderr io.Writer) func(conformance.Result) {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return nil
 	}
+	all, done := len(checks), 0
+	if checks == nil {
+		all = len(conformance.Catalogue())
+	}
 	return func(r conformance.Result) {
-		fmt.Fprintf(stderr, "%-15s %s (%.1fs)\n", r.Verdict, r.ID, float64(r.DurationMS)/1000)
+		done++
+		fmt.Fprintf(stderr, "%*d/%d  %-14s  %s (%.1fs)\n", len(fmt.Sprint(all)), done, all, r.Verdict, r.ID, float64(r.DurationMS)/1000)
 	}
 }
 

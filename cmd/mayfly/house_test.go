@@ -55,7 +55,7 @@ var importRules = []importRule{
 		"the simulator drives the machine itself, not the host"},
 	{"sim", []string{"core/lifecycle", "core/owner", "core/registry", "scenarios", "sim/spec"},
 		"the simulator drives the machine itself, not the host"},
-	{"conformance/", []string{"scenarios", "core/wire", "core/wire/pb", "core/callerr", "sim/spec", "fakes/", "conformance", "conformance/", "github.com/modelcontextprotocol/go-sdk", "google.golang.org/protobuf"},
+	{"conformance/", []string{"scenarios", "core/wire", "core/wire/pb", "core/callerr", "sim/spec", "fakes/", "conformance", "conformance/", "github.com/modelcontextprotocol/go-sdk", "google.golang.org/protobuf", "github.com/BurntSushi/toml"},
 		"black box means black box (DESIGN D11)"},
 	{"conformance", []string{"scenarios", "core/wire", "core/wire/pb", "core/callerr", "sim/spec", "fakes/", "conformance/", "github.com/modelcontextprotocol/go-sdk", "google.golang.org/protobuf", "github.com/BurntSushi/toml"},
 		"black box means black box (DESIGN D11)"},

@@ -20,5 +20,5 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs every subcommand as its user does, usage errors included.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands()})
 }

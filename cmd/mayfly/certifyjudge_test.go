@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mayfly-mcp/mayfly/conformance"
+	"github.com/mayfly-mcp/mayfly/conformance/specimen"
+)
+
+// scriptCommands are those of scripts besides the usual ones.
+//
+//	specimen DIR [CHECK...]    a capture of a sound run of the whole catalogue, in which the checks failed
+//	keys NAME SEED             an ed25519 key pair, NAME.pem and NAME.pub
+func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
+	return map[string]func(*testscript.TestScript, bool, []string){"specimen": writeSpecimen, "keys": writeKeys}
+}
+
+func writeSpecimen(ts *testscript.TestScript, _ bool, args []string) {
+	file := specimen.Capture()
+	for _, id := range args[1:] {
+		file = specimen.Fail(file, id)
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(conformance.CheckReportDir(dir))
+	ts.Check(conformance.Replace(dir, conformance.CaptureFile, file))
+}
+
+func writeKeys(ts *testscript.TestScript, _ bool, args []string) {
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte(args[1][:1]), ed25519.SeedSize))
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	ts.Check(err)
+	for name, block := range map[string]*pem.Block{".pem": {Type: "PRIVATE KEY", Bytes: private}, ".pub": {Type: "PUBLIC KEY", Bytes: public}} {
+		ts.Check(conformance.Replace(ts.MkAbs("."), args[0]+name, pem.EncodeToMemory(block)))
+	}
+}
