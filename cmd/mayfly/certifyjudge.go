@@ -93,6 +93,22 @@ func (f *verdictFlags) sign(r *conformance.Report, dir string) error {
 	return c.Save(dir)
 }
 
+// countdown is progress with the number of checks that are left before each line.
+func countdown(stderr io.Writer, checks []conformance.Check) func(conformance.Result) {
+	show, left := progress(stderr), len(checks)
+	if show == nil {
+		return nil
+	}
+	if checks == nil {
+		left = len(conformance.Catalogue())
+	}
+	return func(r conformance.Result) {
+		left--
+		fmt.Fprintf(stderr, "%3d left  ", left)
+		show(r)
+	}
+}
+
 // rerun is the command line without what chooses checks and reports, for a shell.
 func rerun(fs *flag.FlagSet) string {
 	words := []string{"mayfly certify"}
