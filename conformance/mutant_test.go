@@ -1,163 +1,159 @@
 package conformance
 
 import (
-	"fmt"
+	"bytes"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mayfly-mcp/mayfly/fakes/mutants"
 )
 
-// mutantPatience is short, since many mutants fail by keeping a check waiting.
-const mutantPatience = 5 * time.Second
-
-// kills says which checks must fail a mutant, and what their evidence must say, so that
-// none of them fails for another reason; a bar stands between alternatives. One without words is run, and may do as it likes.
-var kills = []struct{ mutant, check, says string }{
-	{"full-environment", "minimal-environment", "of the daemon reached a server"},
-	{"shell-in-between", "own-process-group", "that it does not lead"},
-	{"inherits-descriptors", "no-inherited-descriptors", "inherited 1 descriptors, the first is 7"},
-	{"one-credential-for-all", "credentials-apart", "another agent's credential"},
-	{"one-credential-for-all", "token-rotation", "expect credential = t2"},
-	{"logs-configurations", "no-secret-shown", "a secret is shown"},
-	{"secret-in-error", "no-secret-shown", "a secret is shown"},
-	{"shows-env", "no-secret-shown", "a secret is shown"},
-	{"connects-one-by-one", "connects-side-by-side", "connects wait for each other"},
-	{"spawns-twice", "64-callers-one-spawn", "was spawned 2 times"},
-	{"rejection-is-failure", "rejections-leave-state", "was shown as"},
-	{"rejection-is-failure", "error-texts", `want an error that begins with "mcp tool error: "`},
-	{"hides-lost-calls", "error-texts", `want an error that begins with "mcp call failed: "`},
-	{"calls-twice", "64-callers-one-spawn", "128 calls arrived"},
-	{"never-cancels", "late-reply", "was not told"},
-	{"answers-of-others", "notification-first", "was answered"},
-	{"answers-of-others", "double-reply", "was answered"},
-	{"never-kills", "whole-tree-ends", "processes of the server are left"},
-	{"deserts-servers", "whole-tree-ends", "processes of the server are left"},
-	{"deserts-servers", auditID, "outlived its daemon"},
-	{"deserts-servers", "claim-move-last-out", "expect running S = 0"},
-	{"blind-to-death", "death-with-reason", "waiting for an event"},
-	{"half-times", "eviction-measured", "before T"},
-	{"half-times", "connect-timeout-measured", "before its timeout"},
-	{"half-times", "call-timeout-measured", "before its timeout"},
-	{"double-times", "eviction-measured", "late"},
-	{"double-times", "connect-timeout-measured", "its timeout is"},
-	{"double-times", "call-timeout-measured", "its timeout is"},
-	{"forgets-agents", "kill-9-keeps-the-acknowledged", "after the restart the daemon knows"},
-	{"steals-homes", "second-daemon-refused", "keeps running"},
-	{"starts-anywhere", "unusable-home", "keeps running"},
-	{"exits-with-1", "sigterm-ends-everything", "exit status 1"},
-	{"exits-with-1", "registration-starts-nothing", "exit status 1"},
-	{"exits-with-1", "own-process-group", ""}, // comes to an orderly end, for the audit
-	{"exits-with-1", auditID, "exit status 1"},
-	{"keeps-its-socket", "sigterm-ends-everything", "socket file"},
-	{"mute-to-pings", "server-ping", "waiting for a matching report"},
-	{"hides-its-end", "kill-9-leaves-no-server", "are still alive"},
-	{"hides-lost-calls", "cut-answer", `was answered "fine"`},
-	{"hides-lost-calls", "peer-stops-reading", `was answered "fine"`},
-	{"one-call-at-a-time", "peer-stops-reading", "a sibling had to wait|was answered"},
-	{"dies-of-a-lost-call", "huge-answer", "ended by itself"},
-	{"vague-errors", "spawn-error-names-command", `the error is "failed"`},
-	{"jams", "silent-client-delays-nobody", "unread on another connection"},
-	{"crashes-on-a-bad-frame", "frame-undecodable", "ended by itself"},
-	{"crashes-on-a-bad-frame", "frame-invalid-utf8", "ended by itself"},
-	{"answers-a-bad-frame", "frame-undecodable", "it was answered"},
-	{"code-500-for-all", "frame-empty", "want an error 400"},
-	{"code-500-for-all", "frame-retired-variant", "want an error 410"},
-	{"code-500-for-all", "unknown-ids", "want 404"},
-	{"mute-errors", "wrong-types", "does not name"},
-	{"connects-at-registration", "registration-starts-nothing", "want 0"},
-	{"connects-at-registration", "first-call-spawns", "expect spawns S = 0"},
-	{"keeps-half-a-refused-request", "duplicate-mcps", "the listings changed"},
-	{"accepts-duplicates", "duplicate-mcps", "was accepted"},
-	{"upsert-is-lazy", "upsert-answers", "was answered MCP_STATUS_DISCONNECTED"},
-	{"no-failed-events", "death-with-reason", "waiting for an event"},
-	{"events-to-one-owner", "owners-own-names", "expect events b"},
-	{"failure-clears-tools", "transport-failure-keeps-tools", "expect tools a m1 = 2"},
+// TestKillMatrix keeps the expected matrix as a golden file: what a mutant is failed by does
+// not change without being seen.
+func TestKillMatrix(t *testing.T) {
+	var got bytes.Buffer
+	if err := KillMatrix(&got); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "kill-matrix.txt", got.Bytes())
 }
 
-// mutantsAtOnce bounds how many mutants run side by side.
-const mutantsAtOnce = 10
+// leastMutants is how many defects a self-test must know at least.
+const leastMutants = 30
 
-// TestMutants proves that the checks can fail: each defect is seen by the checks that it
-// concerns.
-func TestMutants(t *testing.T) {
+// TestEveryMutantIsExpected: each mutant has its line in the table, in the order of the
+// mutants, and each line names checks that there are.
+func TestEveryMutantIsExpected(t *testing.T) {
+	var made, named []string
+	for _, m := range mutants.All() {
+		made = append(made, m.Name)
+		if m.Defect == "" {
+			t.Errorf("the defect of %s is not said", m.Name)
+		}
+	}
+	for _, e := range expectations {
+		named = append(named, e.mutant)
+		if len(e.kills) == 0 {
+			t.Errorf("nothing kills %s", e.mutant)
+		}
+		for _, k := range e.kills {
+			if k.says == "" {
+				t.Errorf("%s: it is not said what %s must say", e.mutant, k.check)
+			}
+			checkExists(t, e.mutant, k.check)
+		}
+		for _, id := range e.may {
+			checkExists(t, e.mutant, id)
+		}
+	}
+	slices.Sort(made)
+	slices.Sort(named)
+	if diff := cmp.Diff(made, named); diff != "" {
+		t.Errorf("mutants (-made +in the table):\n%s", diff)
+	}
+	if len(slices.Compact(made)) < leastMutants {
+		t.Errorf("there are %d mutants, want %d", len(made), leastMutants)
+	}
+}
+
+func checkExists(t *testing.T, mutant, id string) {
+	t.Helper()
+	if id != measured && !slices.ContainsFunc(Everything(), func(c Check) bool { return c.ID == id }) {
+		t.Errorf("%s: there is no check %q", mutant, id)
+	}
+}
+
+// quick are mutants that take little time, one for each place at which a defect can sit. All
+// of them are the matter of "mayfly certify selftest".
+var quick = []string{"crashes-on-a-bad-frame", "calls-twice", "full-environment", "no-dedup", "silent-move",
+	"exits-with-1", "notification-is-a-reply"}
+
+// TestSelfTestSeesMutants tries a few mutants with the checks that must fail them, and one
+// daemon without a defect under a mutant's name, which must be seen to have survived.
+func TestSelfTestSeesMutants(t *testing.T) {
 	t.Parallel()
-	var order []string
-	checks := map[string][]string{}
-	for _, k := range kills {
-		if checks[k.mutant] == nil {
-			order = append(order, k.mutant)
-		}
-		checks[k.mutant] = append(checks[k.mutant], k.check)
-	}
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, mutantsAtOnce)
-	for i, name := range order {
-		if i%mutantStep != 0 {
-			continue
-		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			killMutant(t, name, checks[name])
-		})
-	}
-	wg.Wait()
-}
-
-// killMutant shows that every check sees the defect. On a machine that is too busy a check may
-// lose its patience before it comes to the point, so it gets more, twice.
-func killMutant(t *testing.T, name string, ids []string) {
-	wrong := []string{"it never ran"}
-	for patience := mutantPatience; len(wrong) > 0 && patience <= 16*mutantPatience; patience *= 4 {
-		wrong = survivals(name, runMutant(t, name, ids, patience))
-	}
-	for _, w := range wrong {
-		t.Error(w)
-	}
-}
-
-// survivals says which checks did not see the defect of a mutant.
-func survivals(name string, results []Result) (wrong []string) {
-	for _, k := range kills {
-		if k.mutant != name || k.says == "" {
-			continue
-		}
-		at := slices.IndexFunc(results, func(r Result) bool { return r.ID == k.check })
-		if at < 0 {
-			wrong = append(wrong, fmt.Sprintf("%s: %s gave no result", name, k.check))
-			continue
-		}
-		r := results[at]
-		says := func(text string) bool { return strings.Contains(r.Evidence, text) }
-		if r.Verdict != Fail || !slices.ContainsFunc(strings.Split(k.says, "|"), says) {
-			wrong = append(wrong, fmt.Sprintf("%s: %s is %s: %s\nwant FAIL with %q\n%s",
-				name, k.check, r.Verdict, r.Evidence, k.says, strings.Join(r.Log, "\n")))
+	var list []Mutant
+	for _, m := range mutants.All() {
+		if slices.Contains(quick, m.Name) {
+			list = append(list, Mutant{m.Name, m.Defect, mutant(t, m.Name)})
 		}
 	}
-	return wrong
-}
-
-func runMutant(t *testing.T, name string, ids []string, patience time.Duration) []Result {
-	var own []string
-	for _, id := range ids {
-		if id != auditID {
-			own = append(own, id)
-		}
-	}
-	list, err := Find(own...)
+	sound := Mutant{"accepts-duplicates", "none in truth", mutant(t, "")}
+	m, err := SelfTest(t.Context(), nil, append(list, sound), SelfTestOptions{Kills: true})
 	if err != nil {
-		t.Error(err)
-		return nil
+		t.Fatal(err)
 	}
-	for i := range list {
-		list[i].quiet, list[i].timed = false, false // their margins are wide, and the test is to be quick
+	for _, r := range m.Rows[:len(list)] {
+		if r.Verdict != Pass {
+			t.Errorf("%s is %s:\n%s", r.Mutant, r.Verdict, strings.Join(r.Problems, "\n"))
+		}
 	}
-	report, err := Run(t.Context(), mutant(t, name), Options{Checks: list, Parallel: 3, patience: patience})
-	if err != nil {
-		t.Errorf("%s: %v", name, err)
-		return nil
+	last := m.Rows[len(list)]
+	if last.Verdict != Fail || len(last.Problems) != 1 || !strings.HasPrefix(last.Problems[0], "duplicate-mcps does not see the defect") {
+		t.Errorf("a daemon without the defect is %s: %q", last.Verdict, last.Problems)
 	}
-	return report.Checks
+	if m.Outcome() != Fail {
+		t.Errorf("with a mutant that survived the outcome is %s", m.Outcome())
+	}
+}
+
+// TestSelfTestChecks: a mutant gets what must fail it and the MUSTs around, no measurement
+// that nothing may run beside, and with Full everything.
+func TestSelfTestChecks(t *testing.T) {
+	has := func(list []Check, id string) bool {
+		return slices.ContainsFunc(list, func(c Check) bool { return c.ID == id })
+	}
+	e := expected("leaks-on-claim-move")
+	few, near, full := SelfTestOptions{Kills: true}.checks(e), SelfTestOptions{}.checks(e), SelfTestOptions{Full: true}.checks(e)
+	if len(few) != len(e.kills) {
+		t.Errorf("%d checks must fail it, and %d are run", len(e.kills), len(few))
+	}
+	if !has(near, "first-call-spawns") || has(near, "joins-connected") || has(near, "eviction-window") {
+		t.Errorf("the checks around it are %v", near)
+	}
+	if want := len(Catalogue()); len(full) != want {
+		t.Errorf("the full self-test runs %d checks, the catalogue has %d", len(full), want)
+	}
+	if slow := (SelfTestOptions{Kills: true}).checks(expected("tick-0.30-t")); len(slow) != 1 || slow[0].ID != measured {
+		t.Errorf("the slow tick gets %v", slow)
+	}
+}
+
+// TestRows judges results that are not as the table has them.
+func TestRows(t *testing.T) {
+	e := expectation{mutant: "m", kills: []kill{{"k1", "this|that"}, {"k2", "so"}}, may: []string{"free"}}
+	at := func(id string, l Level, v Verdict, evidence string) Result {
+		return Result{ID: id, Level: l, Verdict: v, Evidence: evidence}
+	}
+	good := []Result{at("k1", Must, Fail, "all of that"), at("k2", Field, Fail, "so it is"), at("p", Must, Pass, ""),
+		at("free", Must, Fail, "x"), at("f", Field, Fail, "y"), at(auditID, Field, NotObserved, "no servers")}
+	with := func(x ...Result) []Result { return merge(slices.Clone(good), x) }
+	for _, tt := range []struct {
+		name    string
+		results []Result
+		want    Verdict
+		problem string
+	}{
+		{"as expected", good, Pass, ""},
+		{"a killer passes", with(at("k1", Must, Pass, "fine")), Fail, "k1 does not see the defect"},
+		{"a killer fails for another reason", with(at("k2", Field, Fail, "waited in vain")), Fail, "k2 does not see the defect"},
+		{"a killer is missing", good[1:], Fail, "k1 does not see the defect"},
+		{"another MUST fails", with(at("p", Must, Fail, "bad")), Fail, "p fails it as well"},
+		{"a killer cannot tell", with(at("k1", Must, Inconclusive, "noise")), Inconclusive, "k1 could not tell"},
+		{"another one cannot tell", with(at("p", Must, HarnessError, "no disk")), HarnessError, "p could not tell"},
+	} {
+		var row Row
+		e.fill(&row, tt.results)
+		if row.Verdict != tt.want || !strings.HasPrefix(strings.Join(row.Problems, "; "), tt.problem) {
+			t.Errorf("%s: %s, %q", tt.name, row.Verdict, row.Problems)
+		}
+	}
+	var row Row
+	expectation{mutant: "unknown"}.fill(&row, nil)
+	if row.Verdict != Fail {
+		t.Errorf("a mutant without a line in the table is %s", row.Verdict)
+	}
 }

@@ -18,6 +18,8 @@ func secretChecks() []Check {
 			Clauses: []string{"ID-5", "SE-3", "CA-6"}, cost: 2 * time.Second, run: noSecretShown},
 		{ID: "minimal-environment", Title: "A variable of the daemon's own environment does not reach a server.",
 			Clauses: []string{"SE-1"}, run: minimalEnvironment},
+		{ID: "overlay-by-name", Title: "A variable of the daemon's [env] reaches no server that does not ask for it by name.",
+			Clauses: []string{"SE-2"}, run: overlayByName},
 		{ID: "no-inherited-descriptors", Title: "A server inherits stdin, stdout and stderr, and no other descriptor.",
 			Clauses: []string{"PR-5"}, run: noDescriptors},
 	}
@@ -126,6 +128,32 @@ func minimalEnvironment(ctx context.Context, p *probe) (string, error) {
 		}
 	}
 	return fmt.Sprintf("%s did not reach the server, which has %d variables", name, len(spawn.Env)), nil
+}
+
+// overlayByName gives the daemon an overlay and declares a server that knows nothing of it.
+func overlayByName(ctx context.Context, p *probe) (string, error) {
+	const name = "MAYFLY_OVERLAY"
+	if strings.Contains(p.target.Template, "[env]") {
+		return "", &ruling{verdict: NotObserved, evidence: "the configuration of the target has an [env] of its own"}
+	}
+	p.target.Template += "\n[env]\n" + name + " = \"of-the-overlay\"\n"
+	r, agent, err := p.one(ctx, brisk(), healthy())
+	if err != nil {
+		return "", err
+	}
+	if err := r.echo(ctx, agent, "hello"); err != nil {
+		return "", err
+	}
+	spawn, err := r.firstSpawn(ctx, "s")
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range spawn.Env {
+		if strings.HasPrefix(entry, name+"=") {
+			return "", failf("%s of the [env] of the daemon reached a server that did not ask for it", name)
+		}
+	}
+	return fmt.Sprintf("%s of the daemon's [env] did not reach a server that did not ask for it", name), nil
 }
 
 // firstSpawn is how the first incarnation of a server found itself.

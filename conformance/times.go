@@ -24,6 +24,8 @@ func timeChecks() []Check {
 	return []Check{
 		{ID: "eviction-measured", Title: "An unused peer is stopped not before T and not later than T and a tick after its last use.",
 			Clauses: []string{"RE-1", "RE-3"}, cost: maxBatches * 10 * time.Second, quiet: true, run: evictionMeasured},
+		{ID: "steady-refusals-age", Title: "Under a steady stream of refused calls a failure ages all the same, and one of them tries again.",
+			Clauses: []string{"RE-11", "RE-4", "RE-5"}, cost: 5 * idleT, run: steadyRefusals},
 		{ID: "connect-timeout-measured", Title: "A connect ends at the connect timeout, and its process with it.",
 			Clauses: []string{"DI-4", "ST-4"}, cost: 3 * time.Second, timed: true, run: connectTimeout},
 		{ID: "call-timeout-measured", Title: "A call without an answer ends at the call timeout, and the peer is Failed.",
@@ -39,18 +41,28 @@ type idler struct {
 }
 
 func evictionMeasured(ctx context.Context, p *probe) (string, error) {
+	return p.measureEvictions(ctx, evictionPlan{idleT, perBatch, maxBatches})
+}
+
+// evictionPlan says how much is measured.
+type evictionPlan struct {
+	idle              time.Duration // T
+	perBatch, batches int
+}
+
+func (p *probe) measureEvictions(ctx context.Context, plan evictionPlan) (string, error) {
 	s := brisk()
-	s.IdleTimeout = idleT
+	s.IdleTimeout = plan.idle
 	r, err := p.rig(ctx, s)
 	if err != nil {
 		return "", err
 	}
 	for batch := 1; ; batch++ {
-		if err := p.evictions(ctx, r, fmt.Sprintf("b%d", batch)); err != nil {
+		if err := p.evictions(ctx, r, fmt.Sprintf("b%d", batch), plan.perBatch); err != nil {
 			return "", err
 		}
 		judged, undecided := granted.evictions(evictionsOf(p.rec.observations()))
-		if !undecided || batch == maxBatches {
+		if !undecided || batch == plan.batches {
 			return judged.evidence, nil // the samples speak
 		}
 	}
@@ -58,9 +70,9 @@ func evictionMeasured(ctx context.Context, p *probe) (string, error) {
 
 // evictions uses peers one after the other, so that their idle clocks start at different
 // phases of the reaper's tick, and records how long after its last use each was stopped.
-func (p *probe) evictions(ctx context.Context, r *rig, prefix string) error {
+func (p *probe) evictions(ctx context.Context, r *rig, prefix string, n int) error {
 	var idlers []idler
-	for i := range perBatch {
+	for i := range n {
 		name := fmt.Sprintf("%s-%d", prefix, i)
 		if err := r.server(name, healthy()); err != nil {
 			return err
@@ -77,8 +89,11 @@ func (p *probe) evictions(ctx context.Context, r *rig, prefix string) error {
 			return failf("a call of echo was answered %q", r.say(res.text))
 		}
 		idlers = append(idlers, idler{name, time.Now(), res.at})
+		if err := pause(ctx, r.settings.IdleTimeout/4/time.Duration(n)); err != nil { // a quick daemon would see one phase alone
+			return err
+		}
 	}
-	bound, cancel := context.WithTimeout(ctx, 3*idleT)
+	bound, cancel := context.WithTimeout(ctx, 3*r.settings.IdleTimeout)
 	defer cancel()
 	for _, x := range idlers {
 		stopped, err := r.ctl.Wait(bound, 0, x.stops)
@@ -90,7 +105,7 @@ func (p *probe) evictions(ctx context.Context, r *rig, prefix string) error {
 		end.min = end.max - overshoot // the peer may have noticed late
 		idle := between(r.lastUse(x), end)
 		if err := p.rec.take(observation{Kind: seenEviction, What: "stop of " + x.server + " after its last use",
-			Limit: idleT, Min: idle.min, Max: idle.max, Overshoot: overshoot}); err != nil {
+			Limit: r.settings.IdleTimeout, Min: idle.min, Max: idle.max, Overshoot: overshoot}); err != nil {
 			return err
 		}
 	}
@@ -181,4 +196,32 @@ func callTimeout(ctx context.Context, p *probe) (string, error) {
 	}
 	return fmt.Sprintf("timeout %v: answered after %v, and the peer is Failed", s.CallTimeout, took),
 		r.expectStatus(ctx, agent, "m1", pb.McpStatus_MCP_STATUS_FAILED)
+}
+
+// steadyRefusals calls a peer that failed again and again, far more often than T. When the
+// next attempt comes is measured elsewhere; here it must come at all, and not too early.
+func steadyRefusals(ctx context.Context, p *probe) (string, error) {
+	s := brisk()
+	s.IdleTimeout = idleT
+	r, agent, err := p.one(ctx, s, observer.Behaviour{Rules: []observer.Rule{{At: observer.Initialize, Do: observer.Exit, Code: 3}}})
+	if err != nil {
+		return "", err
+	}
+	began, refused := time.Now(), -1
+	for ; r.ctl.Spawns("s") < 2; refused++ {
+		if time.Since(began) > 4*idleT {
+			return "", failf("%d calls were refused in %.1fs, and it had not aged; T is %v", refused, time.Since(began).Seconds(), idleT)
+		}
+		if _, err := r.call(ctx, agent, "echo", map[string]string{"text": "x"}); err != nil {
+			return "", err
+		}
+		if err := pause(ctx, idleT/16); err != nil {
+			return "", err
+		}
+	}
+	took := time.Since(began)
+	if took < idleT {
+		return "", failf("the next attempt came %.1fs after the first call; T is %v", took.Seconds(), idleT)
+	}
+	return fmt.Sprintf("%d calls were refused while the failure aged; the next attempt came after %.1fs, T is %v", refused, took.Seconds(), idleT), nil
 }

@@ -60,6 +60,8 @@ var importRules = []importRule{
 	{"conformance", []string{"scenarios", "core/wire", "core/wire/pb", "core/callerr", "sim/spec", "fakes/", "conformance/", "github.com/modelcontextprotocol/go-sdk", "google.golang.org/protobuf", "github.com/BurntSushi/toml"},
 		"black box means black box (DESIGN D11)"},
 	{"fakes", []string{"core/transport", "core/callerr", "github.com/modelcontextprotocol/go-sdk"}, "fakes stand in for peers, not for the host"},
+	{"fakes/mutants", []string{"core/daemon", "core/transport", "core/transport/", "core/callerr", "core/wire", "core/wire/pb", "github.com/jonboulle/clockwork", "google.golang.org/protobuf"},
+		"a mutant is the real daemon with a defect at one of its seams"},
 	{"fakes/", []string{"core/transport", "core/callerr", "fakes", "fakes/", "github.com/modelcontextprotocol/go-sdk"}, "fakes stand in for peers, not for the host"},
 	{"scenarios", []string{"golang.org/x/tools/txtar"}, "the language knows no world"},
 	{"cmd/", []string{"core", "core/", "sim", "sim/", "conformance", "conformance/", "fakes", "fakes/", "scenarios", "cmd/", "github.com/jonboulle/clockwork"},

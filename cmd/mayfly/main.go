@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		usage(out)
 		return out.settle("help", exitOK, stderr)
 	}
-	for _, c := range commands() {
+	for _, c := range append(commands(), command{mutantCommand, "be a daemon with a defect, for certify selftest", runMutant}) {
 		if c.name == args[0] {
 			out := &sticky{w: stdout}
 			return out.settle(c.name, c.run(ctx, args[1:], stdin, out, stderr), stderr)
