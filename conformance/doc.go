@@ -82,7 +82,9 @@
 // and waits in vain are recognised as the daemon's doing. What it compares or measures goes
 // through its recorder, so that the report shows what was expected and can be judged again;
 // failf is for what is neither. It ends nothing itself. Then add a
-// mutant that it must fail to the tests: a check that was never seen to fail proves nothing.
+// mutant to fakes/mutants and a line to the kill matrix in kills.go: a check that was never seen
+// to fail proves nothing. [SelfTest] holds the whole matrix: the reference passes everything,
+// and a mutant is failed by what its line names and by no other MUST.
 //
 // # Promises
 //
