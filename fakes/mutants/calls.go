@@ -22,7 +22,7 @@ func callMutants() []Mutant {
 		{"never-cancels", "a server is not told that its caller gave up", fixed(calling(neverCancels))},
 		{"answers-of-others", "answers are handed out in the order in which they come", answersOfOthers},
 		{"late-answer-to-the-next", "the answer to a call that was given up goes to the next one", lateAnswers},
-		{"notification-is-a-reply", "what comes first after a call is its answer, notification or not", throughShim},
+		{"notification-is-a-reply", "what comes first after a call is its answer, notification or not", func() defect { return throughShim(answersCalls) }},
 		{"hides-lost-calls", "a call that was lost is shown as a success", fixed(answering(hidesLostCalls))},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
 
@@ -20,16 +21,22 @@ const (
 	pumpWord = "pump"
 )
 
-// throughShim starts a server behind a pump that answers calls with notifications. The
-// process that the daemon starts becomes the server itself; the pump is a child of it, so
-// that nothing else about the server is different.
-func throughShim() defect {
+// What a pump does wrong.
+const (
+	answersCalls = "answers-calls" // with the first notification that comes
+	hidesTheEnd  = "hides-the-end" // of the input
+)
+
+// throughShim starts a server behind a pump that does something wrong. The process that the
+// daemon starts becomes the server itself; the pump is a child of it, so that nothing else
+// about the server is different, and ends with it.
+func throughShim(wrong string) defect {
 	return configuring(func(c transport.Config) transport.Config {
 		exe, err := os.Executable()
 		if _, missing := exec.LookPath(c.Command); c.Command == "" || err != nil || missing != nil {
 			return c
 		}
-		c.Args = append([]string{"mutant", shimWord, c.Command}, c.Args...)
+		c.Args = append([]string{"mutant", shimWord, wrong, c.Command}, c.Args...)
 		c.Command = exe
 		return c
 	})
@@ -37,16 +44,20 @@ func throughShim() defect {
 
 // shim puts the pump between the daemon and a command and becomes the command, or is the pump.
 func shim(args []string, stderr io.Writer) int {
-	if len(args) == 1 && args[0] == pumpWord {
-		return pump(os.Stdin, os.NewFile(3, "to the server"), os.NewFile(4, "from the server"), os.Stdout)
+	if len(args) == 2 && args[1] == pumpWord {
+		return pump(args[0], os.Stdin, os.NewFile(3, "to the server"), os.NewFile(4, "from the server"), os.Stdout)
 	}
-	if err := become(args); err != nil {
+	if len(args) < 2 {
+		fmt.Fprintln(stderr, "mutant: a shim wants a word and a command")
+		return exitUsage
+	}
+	if err := become(args[0], args[1:]); err != nil {
 		fmt.Fprintln(stderr, "mutant:", err)
 	}
 	return exitError
 }
 
-func become(args []string) error {
+func become(wrong string, args []string) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
 		return err
@@ -67,7 +78,7 @@ func become(args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = os.StartProcess(exe, []string{exe, "mutant", shimWord, pumpWord}, &os.ProcAttr{
+	_, err = os.StartProcess(exe, []string{exe, "mutant", shimWord, wrong, pumpWord}, &os.ProcAttr{
 		Files: []*os.File{os.Stdin, os.Stdout, null, toServer, fromServer}, Env: os.Environ()})
 	if err != nil {
 		return err
@@ -85,17 +96,22 @@ func become(args []string) error {
 const maxLine = 64 << 20
 
 // pump copies lines in both directions until the server's output ends.
-func pump(fromDaemon io.Reader, toServer io.WriteCloser, fromServer io.Reader, toDaemon io.Writer) int {
+func pump(wrong string, fromDaemon io.Reader, toServer io.WriteCloser, fromServer io.Reader, toDaemon io.Writer) int {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) // it ends with the server
 	var w waiting
 	go func() {
-		defer toServer.Close()
 		eachLine(fromDaemon, func(line []byte) []byte {
-			w.asked(line)
+			if wrong == answersCalls {
+				w.asked(line)
+			}
 			return line
 		}, toServer)
+		if wrong != hidesTheEnd {
+			_ = toServer.Close()
+		}
 	}()
 	eachLine(fromServer, w.told, toDaemon)
+	runtime.KeepAlive(toServer) // or the collector would end what is to have no end
 	return exitOK
 }
 
