@@ -201,10 +201,11 @@ func unusableHome(ctx context.Context, p *probe) (string, error) {
 		return "", err
 	}
 	home := filepath.Join(r.dir, "other")
-	if err := os.Mkdir(home, 0o700); err != nil {
+	run := filepath.Dir(filepath.Join(home, r.target.Socket))
+	if err := os.MkdirAll(filepath.Dir(run), 0o700); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(home, "run"), nil, 0o600); err != nil { // where a directory must be
+	if err := os.WriteFile(run, nil, 0o600); err != nil { // where a directory must be
 		return "", err
 	}
 	words, err := r.refusesToStart(ctx, home)

@@ -37,6 +37,22 @@ func (t Target) translators(r *rig) (out []translator) {
 // them into force (WIRE.md §6).
 type primer struct{}
 
+// settle waits until the declarations of an agent are in force: a daemon may bring them into
+// force in tasks of their own, after its answer. The checks notice what never is.
+func settle(ctx context.Context, c *wire.Client, agent string) {
+	ctx, cancel := context.WithTimeout(ctx, registerBound)
+	defer cancel()
+	for {
+		rows, err := c.ListMcps(ctx, agent)
+		if err != nil || !slices.ContainsFunc(rows, func(row *pb.McpInfo) bool { return row.GetStatus() == pb.McpStatus_MCP_STATUS_UNKNOWN }) {
+			return
+		}
+		if pause(ctx, registerStep) != nil {
+			return
+		}
+	}
+}
+
 // primeSettle is what such a daemon gets to act after a run: it does so in tasks of their own,
 // whose end nothing tells.
 const primeSettle = 150 * time.Millisecond
@@ -78,6 +94,7 @@ func (p primer) answer(ctx context.Context, c *wire.Client, asked *pb.ClientMess
 // prime runs the agent.
 func (primer) prime(ctx context.Context, c *wire.Client, agent string) {
 	if prime(ctx, c, agent) == nil {
+		settle(ctx, c, agent)
 		_ = pause(ctx, primeSettle) // the checks notice what is too late
 	}
 }
@@ -105,6 +122,9 @@ type byName struct {
 	configs map[string]map[string]any // by id
 	runs    map[string]string         // agent by session handle
 }
+
+// oldPrompt is the prompt of agents, which that dialect keeps apart from their configuration.
+const oldPrompt = "certify"
 
 func newByName() *byName {
 	return &byName{names: map[string]string{}, configs: map[string]map[string]any{}, runs: map[string]string{}}
@@ -138,6 +158,8 @@ func (t *byName) request(m *pb.ClientMessage) *pb.ServerMessage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch q := wire.Body(m).(type) {
+	case *pb.CreateAgentMsg: // an agent without a prompt is forgotten when the daemon ends
+		q.ProtoReflect().SetUnknown(oldField(nil, 3, oldPrompt))
 	case *pb.UpdateAgentMsg: // a whole configuration in place of a patch
 		config := t.patched(q.GetAgent(), q.GetConfig())
 		q.ProtoReflect().SetUnknown(oldField(nil, 1, t.name(q.GetAgent())))
@@ -167,7 +189,10 @@ func (t *byName) request(m *pb.ClientMessage) *pb.ServerMessage {
 	return nil
 }
 
-func (t *byName) answer(_ context.Context, _ *wire.Client, asked *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
+func (t *byName) answer(ctx context.Context, c *wire.Client, asked *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
+	if info := m.GetAgentInfo(); info != nil && asked.GetGetAgent() == nil {
+		settle(ctx, c, info.GetName())
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m.GetError() == nil && asked != nil {
