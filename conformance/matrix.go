@@ -10,8 +10,8 @@ import (
 // Matrix is the outcome of a self-test.
 type Matrix struct {
 	Suite      string `json:"suite"`
-	Full       bool   `json:"full"`
-	Reference  Row    `json:"reference"`
+	Scope      Scope  `json:"scope"`
+	Reference  *Row   `json:"reference,omitempty"`
 	Rows       []Row  `json:"mutants"`
 	DurationMS int64  `json:"duration_ms"`
 }
@@ -29,8 +29,8 @@ type Row struct {
 }
 
 // referenceRow is PASS when nothing failed the reference.
-func referenceRow(r *Report) Row {
-	row := Row{Mutant: "reference", Defect: "none", Verdict: Pass, Checks: len(r.Checks), DurationMS: r.DurationMS}
+func referenceRow(r *Report) *Row {
+	row := &Row{Mutant: "reference", Defect: "none", Verdict: Pass, Checks: len(r.Checks), DurationMS: r.DurationMS}
 	for _, c := range r.Checks {
 		if c.Verdict == Pass {
 			continue
@@ -46,22 +46,26 @@ func referenceRow(r *Report) Row {
 // Outcome is the worst verdict of the rows.
 func (m *Matrix) Outcome() Verdict {
 	worst := Pass
-	for _, r := range append([]Row{m.Reference}, m.Rows...) {
-		if r.Mutant != "" && rank(r.Verdict) > rank(worst) {
+	for _, r := range m.all() {
+		if rank(r.Verdict) > rank(worst) {
 			worst = r.Verdict
 		}
 	}
 	return worst
 }
 
+// all are the rows, that of the reference first.
+func (m *Matrix) all() []Row {
+	if m.Reference == nil {
+		return m.Rows
+	}
+	return append([]Row{*m.Reference}, m.Rows...)
+}
+
 // Write prints the matrix: each mutant with the checks that failed it.
 func (m *Matrix) Write(w io.Writer) error {
 	var b strings.Builder
-	rows := m.Rows
-	if m.Reference.Mutant != "" {
-		rows = append([]Row{m.Reference}, rows...)
-	}
-	for _, r := range rows {
+	for _, r := range m.all() {
 		fmt.Fprintf(&b, "%-12s  %s: %s\n", r.Verdict, r.Mutant, r.Defect)
 		if len(r.KilledBy) > 0 {
 			fmt.Fprintf(&b, "              killed by %s\n", strings.Join(r.KilledBy, ", "))
@@ -80,8 +84,8 @@ func (m *Matrix) Write(w io.Writer) error {
 			passed++
 		}
 	}
-	fmt.Fprintf(&b, "\n%s: %d of %d mutants were failed by exactly what should fail them, %d checks on them, %.0fs, suite %s\n",
-		m.Outcome(), passed, len(m.Rows), checks, float64(m.DurationMS)/1000, m.Suite)
+	fmt.Fprintf(&b, "\n%s: %d of %d mutants were failed by exactly what should fail them, %d checks on them, scope %s, %.0fs, suite %s\n",
+		m.Outcome(), passed, len(m.Rows), checks, m.Scope, float64(m.DurationMS)/1000, m.Suite)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

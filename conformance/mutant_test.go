@@ -82,7 +82,7 @@ func TestSelfTestSeesMutants(t *testing.T) {
 		}
 	}
 	sound := Mutant{"accepts-duplicates", "none in truth", mutant(t, "")}
-	m, err := SelfTest(t.Context(), nil, append(list, sound), SelfTestOptions{Kills: true})
+	m, err := SelfTest(t.Context(), nil, append(list, sound), SelfTestOptions{Scope: ScopeKills})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestSelfTestChecks(t *testing.T) {
 		return slices.ContainsFunc(list, func(c Check) bool { return c.ID == id })
 	}
 	e := expected("leaks-on-claim-move")
-	few, near, full := SelfTestOptions{Kills: true}.checks(e), SelfTestOptions{}.checks(e), SelfTestOptions{Full: true}.checks(e)
+	few, near, full := SelfTestOptions{Scope: ScopeKills}.checks(e), SelfTestOptions{Scope: ScopeNear}.checks(e), SelfTestOptions{Scope: ScopeFull}.checks(e)
 	if len(few) != len(e.kills) {
 		t.Errorf("%d checks must fail it, and %d are run", len(e.kills), len(few))
 	}
@@ -117,7 +117,7 @@ func TestSelfTestChecks(t *testing.T) {
 	if want := len(Catalogue()); len(full) != want {
 		t.Errorf("the full self-test runs %d checks, the catalogue has %d", len(full), want)
 	}
-	if slow := (SelfTestOptions{Kills: true}).checks(expected("tick-0.30-t")); len(slow) != 1 || slow[0].ID != measured {
+	if slow := (SelfTestOptions{Scope: ScopeKills}).checks(expected("tick-0.30-t")); len(slow) != 1 || slow[0].ID != measured {
 		t.Errorf("the slow tick gets %v", slow)
 	}
 }

@@ -37,13 +37,21 @@ type Mutant struct {
 	Target Target
 }
 
+// Scope says which checks a mutant is tried with, besides those that must fail it.
+type Scope string
+
+// The scopes.
+const (
+	ScopeNear  Scope = "near"  // every MUST about the same part of the specification; the default
+	ScopeKills Scope = "kills" // none
+	ScopeMust  Scope = "must"  // every MUST
+	ScopeFull  Scope = "full"  // all
+)
+
 // SelfTestOptions tune a self-test.
 type SelfTestOptions struct {
-	// Full runs every check on every mutant. Otherwise a mutant gets the checks that must fail
-	// it and every MUST about the same part of the specification.
-	Full bool
-	// Kills runs only the checks that must fail a mutant, for a quick look.
-	Kills bool
+	// Scope of the checks. Empty means ScopeNear.
+	Scope Scope
 	// Progress, if set, is told about every row when it is there, by one goroutine at a time.
 	Progress func(Row)
 }
@@ -53,14 +61,15 @@ type SelfTestOptions struct {
 // reference is left out. The error is that of a run that was impossible.
 func SelfTest(ctx context.Context, reference *Target, mutants []Mutant, o SelfTestOptions) (*Matrix, error) {
 	began := time.Now()
-	m := &Matrix{Suite: Suite, Full: o.Full, Rows: make([]Row, len(mutants))}
+	o.Scope = cmp.Or(o.Scope, ScopeNear)
+	m := &Matrix{Suite: Suite, Scope: o.Scope, Rows: make([]Row, len(mutants))}
 	if reference != nil {
 		report, err := Run(ctx, *reference, Options{})
 		if err != nil {
 			return nil, err
 		}
 		m.Reference = referenceRow(report)
-		o.tell(m.Reference)
+		o.tell(*m.Reference)
 	}
 	var together, apart []int
 	for i, x := range mutants {
@@ -142,9 +151,8 @@ func (o SelfTestOptions) checks(e expectation) []Check {
 	}
 	chosen := slices.DeleteFunc(all, func(c Check) bool {
 		_, must := e.says(c.ID)
-		near := !o.Kills && c.Level() == Must && areas[area(c)] && !c.quiet
 		free := slices.Contains(e.may, c.ID)
-		return c.ID == auditID || len(c.Needs) > 0 || !must && !near && !free && !o.Full
+		return c.ID == auditID || len(c.Needs) > 0 || !must && !free && !o.Scope.has(c, areas)
 	})
 	for i := range chosen {
 		chosen[i].quiet, chosen[i].timed = false, false // the margins of the table are wide
@@ -153,6 +161,20 @@ func (o SelfTestOptions) checks(e expectation) []Check {
 		chosen = append(chosen, slowly())
 	}
 	return chosen
+}
+
+// has reports whether a check is in the scope; areas are those of the checks that must fail.
+func (s Scope) has(c Check, areas map[string]bool) bool {
+	switch s {
+	case ScopeKills:
+		return false
+	case ScopeMust:
+		return c.Level() == Must && !c.quiet
+	case ScopeFull:
+		return true
+	case ScopeNear:
+	}
+	return c.Level() == Must && !c.quiet && areas[area(c)]
 }
 
 // slowly is the measurement of the eviction with a T of which a twentieth can be seen.

@@ -8,18 +8,20 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 
 	"github.com/mayfly-mcp/mayfly/conformance"
 	"github.com/mayfly-mcp/mayfly/fakes/mutants"
 )
 
-const selftestUsage = `usage: mayfly certify selftest [-run PATTERN] [-full] [-json]
+const selftestUsage = `usage: mayfly certify selftest [-run PATTERN] [-scope near|kills|must|full] [-json]
        mayfly certify selftest -matrix
 
 Proves that the checks can fail. The reference daemon must pass all of them, and every
 mutant, a daemon with one defect, must be failed by exactly the checks that its defect
 concerns and by no other MUST. By default a mutant gets these checks and every MUST about
-the same part of the specification, with -full all checks there are. Exit code 0: so it is;
+the same part of the specification; -scope must runs every MUST on it, -full all checks there
+are, -scope kills none but those that must fail it. Exit code 0: so it is;
 1: a check does not see a defect, or sees one that is not there; 3: something around the
 daemons failed; 4: the machine was too noisy to tell.
 
@@ -34,8 +36,8 @@ func selftest(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		fs.PrintDefaults()
 	}
 	pattern := fs.String("run", "", "only the mutants whose name matches this regular expression, and not the reference")
-	full := fs.Bool("full", false, "run every check on every mutant")
-	kills := fs.Bool("kills", false, "run only the checks that must fail a mutant, and not the reference")
+	scope := fs.String("scope", string(conformance.ScopeNear), "what a mutant is tried with besides the checks that must fail it: near, kills, must or full")
+	full := fs.Bool("full", false, "the same as -scope full")
 	asJSON := fs.Bool("json", false, "print the matrix as JSON")
 	expected := fs.Bool("matrix", false, "print which checks must fail which mutant, and run nothing")
 	if code, done := parsed(fs, args, stderr); done {
@@ -51,6 +53,13 @@ func selftest(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		fmt.Fprintf(stderr, "mayfly certify selftest: %v\n", err)
 		return code
 	}
+	if *full {
+		*scope = string(conformance.ScopeFull)
+	}
+	scopes := []conformance.Scope{conformance.ScopeNear, conformance.ScopeKills, conformance.ScopeMust, conformance.ScopeFull}
+	if !slices.Contains(scopes, conformance.Scope(*scope)) {
+		return fail(exitUsage, fmt.Errorf("-scope is %q; use near, kills, must or full", *scope))
+	}
 	only, err := regexp.Compile(*pattern)
 	if err != nil {
 		return fail(exitUsage, err)
@@ -64,11 +73,11 @@ func selftest(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		return fail(exitUsage, fmt.Errorf("no mutant matches %q; \"mayfly certify selftest -matrix\" lists them", *pattern))
 	}
 	var reference *conformance.Target
-	if *pattern == "" && !*kills {
+	if *pattern == "" && *scope != string(conformance.ScopeKills) {
 		t := conformance.Embedded(exe)
 		reference = &t
 	}
-	m, err := conformance.SelfTest(ctx, reference, list, conformance.SelfTestOptions{Full: *full, Kills: *kills, Progress: selftestProgress(stderr)})
+	m, err := conformance.SelfTest(ctx, reference, list, conformance.SelfTestOptions{Scope: conformance.Scope(*scope), Progress: selftestProgress(stderr)})
 	if err != nil {
 		return fail(exitHarness, err)
 	}

@@ -25,6 +25,7 @@ const (
 const (
 	answersCalls = "answers-calls" // with the first notification that comes
 	hidesTheEnd  = "hides-the-end" // of the input
+	losesPongs   = "loses-pongs"   // the answers to what the server asks
 )
 
 // throughShim starts a server behind a pump that does something wrong. The process that the
@@ -101,8 +102,13 @@ func pump(wrong string, fromDaemon io.Reader, toServer io.WriteCloser, fromServe
 	var w waiting
 	go func() {
 		eachLine(fromDaemon, func(line []byte) []byte {
-			if wrong == answersCalls {
+			switch wrong {
+			case answersCalls:
 				w.asked(line)
+			case losesPongs:
+				if isReply(line) {
+					return nil
+				}
 			}
 			return line
 		}, toServer)
@@ -119,8 +125,11 @@ func eachLine(from io.Reader, change func([]byte) []byte, to io.Writer) {
 	in := bufio.NewScanner(from)
 	in.Buffer(nil, maxLine)
 	for in.Scan() {
-		line := append(change(in.Bytes()), '\n')
-		if _, err := to.Write(line); err != nil {
+		line := change(in.Bytes())
+		if line == nil {
+			continue
+		}
+		if _, err := to.Write(append(line, '\n')); err != nil {
 			return
 		}
 	}
@@ -136,6 +145,12 @@ type rpc struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
+}
+
+// isReply reports whether a line answers a request.
+func isReply(line []byte) bool {
+	var m rpc
+	return json.Unmarshal(line, &m) == nil && m.ID != nil && m.Method == ""
 }
 
 func (w *waiting) asked(line []byte) {
