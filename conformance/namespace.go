@@ -11,7 +11,7 @@ import (
 )
 
 // namespace lets a check believe that it is alone with a daemon that serves others, too: its
-// agents get names with a prefix, and what belongs to anybody else is not shown to it.
+// agents and sessions get names with a prefix, and what belongs to anybody else is not shown to it.
 type namespace struct {
 	prefix string
 
@@ -31,6 +31,16 @@ func (n *namespace) request(m *pb.ClientMessage) *pb.ServerMessage {
 		q.NewName = n.put(q.GetNewName())
 	case *pb.GetAgentMsg:
 		q.Name = n.put(q.GetName())
+	case *pb.StreamMsg:
+		q.SessionHandle = n.put(q.GetSessionHandle())
+	case *pb.SendMsg:
+		q.SessionHandle = n.put(q.GetSessionHandle())
+	case *pb.CreateSessionMsg:
+		q.SessionHandle = n.put(q.GetSessionHandle())
+	case *pb.CancelStreamMsg:
+		q.SessionHandle = n.put(q.GetSessionHandle())
+	case *pb.KillMsg:
+		q.SessionHandle = n.put(q.GetSessionHandle())
 	}
 	return nil
 }
