@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 const (
@@ -204,9 +205,15 @@ func (a *attemptRecord) mask(say func(string) string) {
 	}
 }
 
+// clipped makes a text of a bounded length that is valid UTF-8 and steers no terminal.
 func clipped(s string) string {
 	if len(s) > maxText {
 		s = s[:maxText] + "…"
 	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }

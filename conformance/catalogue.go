@@ -124,7 +124,7 @@ func (p *probe) scenario(ctx context.Context, f *scenarios.File) (string, error)
 	w := &witness{world: inner, rec: p.rec}
 	inner.keep = true
 	report, err := scenarios.Run(ctx, f, w)
-	if bad := p.expectations(report); bad != nil {
+	if bad := p.expectations(report, w.asked); bad != nil {
 		bad.evidence = inner.rig.say(report.Err().Error())
 		return "", bad
 	}
@@ -134,25 +134,56 @@ func (p *probe) scenario(ctx context.Context, f *scenarios.File) (string, error)
 	return fmt.Sprintf("%d expectations held, %d servers spawned", len(report.Outcomes), inner.rig.spawned()), nil
 }
 
-// expectations records what a scenario expected and got, and returns the first difference.
-func (p *probe) expectations(report *scenarios.Report) (first *ruling) {
+// expectations records what a scenario expected and got, at the times at which it asked, and
+// returns the first difference.
+func (p *probe) expectations(report *scenarios.Report, asked []question) (first *ruling) {
 	for _, o := range report.Outcomes {
-		err := p.rec.equal(fmt.Sprintf("%s:%d: %v", report.File, o.Line, o.Expect), o.Expect.Want, o.Got,
-			fmt.Sprintf("%s:%d: %v, but got %s", report.File, o.Line, o.Expect, o.Got))
-		if bad, ok := errors.AsType[*ruling](err); ok && first == nil {
+		says := fmt.Sprintf("%s:%d: %v, but got %s", report.File, o.Line, o.Expect, o.Got)
+		seen := observation{Kind: seenEqual, What: fmt.Sprintf("%s:%d: %v", report.File, o.Line, o.Expect),
+			Expected: o.Expect.Want, Observed: o.Got, Says: says, Differs: !o.OK()}
+		query := fmt.Sprint(o.Expect.Query)
+		if i := slices.IndexFunc(asked, func(q question) bool { return q.query == query }); i >= 0 {
+			seen.At, asked = asked[i].at, asked[i+1:]
+		}
+		if bad, ok := errors.AsType[*ruling](p.rec.take(seen)); ok && first == nil {
 			first = bad
 		}
 	}
 	return first
 }
 
-// witness is a world that remembers why it broke, since the error of a run names only the
-// line where it did.
+// question is a query and when it was asked last, in one place of a scenario.
+type question struct {
+	query string
+	at    int64
+}
+
+// witness is a world that remembers when it was asked what, and why it broke, since the error
+// of a run names only the line where it did.
 type witness struct {
 	*world
-	rec *recorder
-	mu  sync.Mutex
-	err error
+	rec   *recorder
+	asked []question // of the runner's goroutine alone
+	moved bool       // since the last question
+	mu    sync.Mutex
+	err   error
+}
+
+// does takes down what the scenario does; what is returned is to be called at its end.
+func (w *witness) does(what string) func() {
+	w.moved = true
+	return w.rec.span(what)
+}
+
+// ask takes down a question. One that is asked until the answer is right is one question.
+func (w *witness) ask(query string) {
+	if w.rec == nil {
+		return
+	}
+	if n := len(w.asked); w.moved || n == 0 || w.asked[n-1].query != query {
+		w.asked, w.moved = append(w.asked, question{query: query}), false
+	}
+	w.asked[len(w.asked)-1].at = w.rec.now()
 }
 
 func (w *witness) note(err error) error {
@@ -175,17 +206,17 @@ func (w *witness) Setup(ctx context.Context, s scenarios.Settings) error {
 }
 
 func (w *witness) Do(ctx context.Context, c scenarios.Command) error {
-	defer w.rec.span(fmt.Sprint(c))()
+	defer w.does(fmt.Sprint(c))()
 	return w.note(w.world.Do(ctx, c))
 }
 
 func (w *witness) Start(ctx context.Context, call string, op scenarios.Operation) error {
-	defer w.rec.span(fmt.Sprintf("start %s: %v", call, op))()
+	defer w.does(fmt.Sprintf("start %s: %v", call, op))()
 	return w.note(w.world.Start(ctx, call, op))
 }
 
 func (w *witness) Await(ctx context.Context, call string) error {
-	defer w.rec.span("await " + call)()
+	defer w.does("await " + call)()
 	return w.note(w.world.Await(ctx, call))
 }
 
@@ -195,5 +226,6 @@ func (w *witness) Cancel(ctx context.Context, call string) error {
 
 func (w *witness) Query(ctx context.Context, q scenarios.Query) (string, error) {
 	answer, err := w.world.Query(ctx, q)
+	w.ask(fmt.Sprint(q))
 	return answer, w.note(err)
 }

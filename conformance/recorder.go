@@ -33,7 +33,9 @@ func (r *recorder) take(o observation) error {
 	if r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		o.At = r.now()
+		if o.At == 0 {
+			o.At = r.now()
+		}
 		if r.seen = append(r.seen, o); len(r.seen) > maxSeen {
 			r.seen = r.seen[:maxSeen]
 			r.dropped++

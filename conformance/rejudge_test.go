@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mayfly-mcp/mayfly/scenarios"
 )
 
 // reportJSON is what Save writes.
@@ -228,6 +230,74 @@ func TestEveryLineOfACaptureIsJSON(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("no JSON: %s", line)
+		}
+	}
+}
+
+// TestObservationsHaveTheirTimes: what a scenario expected is recorded at the time at which it
+// asked, also when it asked the same again after something had happened.
+func TestObservationsHaveTheirTimes(t *testing.T) {
+	p := &probe{rec: &recorder{}}
+	w := &witness{rec: p.rec}
+	for _, query := range []string{"running S", "running S", "spawns S", "running S"} {
+		w.ask(query)
+	}
+	w.does("advance 1s")()
+	w.ask("running S")
+	if len(w.asked) != 4 {
+		t.Fatalf("%d questions, want 4: %v", len(w.asked), w.asked)
+	}
+	var outcomes []scenarios.Outcome
+	f, err := scenarios.Parse("x.txtar", []byte("server S\nagent a\nexpect running S = 0\nexpect running S = 0\nexpect running S = 0\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range f.Lines {
+		if e, ok := l.Command.(scenarios.Expect); ok {
+			outcomes = append(outcomes, scenarios.Outcome{Line: i + 1, Expect: e, Got: "0"})
+		}
+	}
+	if bad := p.expectations(&scenarios.Report{File: "x.txtar", Outcomes: outcomes}, w.asked); bad != nil {
+		t.Fatal(bad)
+	}
+	for i, at := range []int64{w.asked[0].at, w.asked[2].at, w.asked[3].at} {
+		if got := p.rec.seen[i].At; got != at || at == 0 {
+			t.Errorf("expectation %d is at %d, want %d", i, got, at)
+		}
+	}
+}
+
+// TestClipped: a daemon's words steer no terminal, and come back from a file as they are.
+func TestClipped(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\x1b[31mb\u009bc\n\td": "a\uFFFD[31mb\uFFFDc\n\td", "a\xff\xfeb": "a\uFFFDb", strings.Repeat("x", maxText+1): strings.Repeat("x", maxText) + "…",
+	} {
+		if got := clipped(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestMaskReachesEveryText of an attempt that a daemon or a check may have a say in.
+func TestMaskReachesEveryText(t *testing.T) {
+	a := attemptRecord{
+		Ending: ending{How: endedOther, Text: "secret", Ended: "secret"},
+		Seen:   []observation{{Kind: seenEqual, What: "secret", Expected: "secret", Observed: "secret", Says: "secret"}},
+		Life:   []moment{{Lane: "secret", What: "secret"}},
+		Log:    []string{"secret"},
+	}
+	a.mask(func(s string) string { return strings.ReplaceAll(s, "secret", "***") })
+	if out := mustJSON(a); strings.Contains(out, "secret") || strings.Count(out, "***") != 9 {
+		t.Errorf("masked: %s", out)
+	}
+}
+
+// TestLogsGoWithWhatDidNotPass, whatever it is.
+func TestLogsGoWithWhatDidNotPass(t *testing.T) {
+	for _, v := range []Verdict{Pass, Fail, NotObserved, HarnessError} {
+		a := attemptRecord{Check: "a-a", Log: []string{"last words"}, Ending: ruledOut(v, "seen")}
+		if got := synthetic(a).Report().Checks[0]; (len(got.Log) == 1) == (v == Pass) {
+			t.Errorf("%s has the log %v", v, got.Log)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -145,7 +146,7 @@ func draw(a *attemptRecord) *picture {
 	}
 	x := func(t int64) float64 {
 		t = min(max(t, a.From), a.To)
-		return laneLabel + float64(t-a.From)/float64(a.To-a.From)*laneWidth
+		return math.Round(laneLabel + float64(t-a.From)/float64(a.To-a.From)*laneWidth)
 	}
 	p := &picture{Width: laneLabel + laneWidth + 50, Height: laneHeight * (len(lanes) + 1)}
 	for i, name := range lanes {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -116,10 +117,25 @@ func rerun(fs *flag.FlagSet) string {
 		switch f.Name {
 		case "check", "report", "json", "parallel", "known", "key":
 		default:
-			words = append(words, "-"+f.Name, quoted(f.Value.String()))
+			words = append(words, "-"+f.Name, quoted(veiled(f.Value.String())))
 		}
 	})
 	return strings.Join(words, " ")
+}
+
+// assignment is a variable that a target is given. What its value is may be a secret, unless
+// it is a placeholder.
+var assignment = regexp.MustCompile(`(^|[: ])([A-Za-z_][A-Za-z0-9_]*)=('[^']*'|"[^"]*"|[^ ]*)`)
+
+// veiled hides the values of variables.
+func veiled(s string) string {
+	return assignment.ReplaceAllStringFunc(s, func(found string) string {
+		key, value, _ := strings.Cut(found, "=")
+		if strings.Contains(value, "{") {
+			return found
+		}
+		return key + "=***"
+	})
 }
 
 // quoted makes one word of a text for a shell.

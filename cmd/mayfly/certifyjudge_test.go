@@ -5,6 +5,8 @@ import (
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/pem"
+	"flag"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -38,5 +40,30 @@ func writeKeys(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	for name, block := range map[string]*pem.Block{".pem": {Type: "PRIVATE KEY", Bytes: private}, ".pub": {Type: "PUBLIC KEY", Bytes: public}} {
 		ts.Check(conformance.Replace(ts.MkAbs("."), args[0]+name, pem.EncodeToMemory(block)))
+	}
+}
+
+// TestRerun: a reader can run a check again, and learns no secret.
+func TestRerun(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "mayfly certify"},
+		{[]string{"-check", "x", "-key", "k", "-json"}, "mayfly certify"},
+		{[]string{"-target", "exec:d -home {home}", "-config", "c.toml"}, "mayfly certify -config c.toml -target 'exec:d -home {home}'"},
+		{[]string{"-target", "exec:HOME={home} TOKEN=abc K='a b' d --x=y it's"}, `mayfly certify -target 'exec:HOME={home} TOKEN=*** K=*** d --x=y it'\''s'`},
+	} {
+		fs := flag.NewFlagSet("x", flag.ContinueOnError)
+		for _, name := range []string{"check", "key", "target", "config"} {
+			fs.String(name, "", "")
+		}
+		fs.Bool("json", false, "")
+		if err := fs.Parse(tt.args); err != nil {
+			t.Fatal(err)
+		}
+		if got := rerun(fs); got != tt.want {
+			t.Errorf("%q: %s, want %s", tt.args, got, tt.want)
+		}
 	}
 }
