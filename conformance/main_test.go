@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mayfly-mcp/mayfly/fakes/mutants"
-	"github.com/mayfly-mcp/mayfly/fakes/observer"
 	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
@@ -16,13 +15,15 @@ import (
 // first argument an observer peer, with "serve" the reference daemon, with "mutant" one that
 // has a defect.
 func TestMain(m *testing.M) {
-	observer.RunIfPeer()
+	RunIfPeer()
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "serve":
 			os.Exit(serve(append([]string{""}, os.Args[2:]...)))
 		case "mutant":
 			os.Exit(serve(os.Args[2:]))
+		case "adapter":
+			os.Exit(serveAdapter())
 		}
 	}
 	os.Exit(wait.Main(m))

@@ -170,9 +170,7 @@ func (b *Bridge) follow(ctx context.Context, send func(proto.Message) error) err
 		defer b.mu.Unlock()
 		delete(b.taps, tap)
 	}()
-	if begin, ok := ctx.Value(sentKey{}).(func()); ok {
-		begin()
-	}
+	Sent(ctx)
 	for {
 		select {
 		case e, ok := <-tap:

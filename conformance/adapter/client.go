@@ -18,6 +18,8 @@ const (
 	MaxLine  = 1 << 20 // bytes of a line
 	MaxCalls = 4096    // operations under way
 	maxQuote = 160     // bytes of a line in an error
+
+	lastWords = time.Second // for an adapter that does not read to say why
 )
 
 // Limits are how long an adapter may take.
@@ -171,13 +173,23 @@ func (c *Client) send(ctx context.Context, op string, fields any) (uint64, chan 
 	_, err := c.w.Write(line(id, op, fields))
 	c.out.Unlock()
 	if err != nil {
-		c.fail(faultf("it does not read: %v", err))
+		select {
+		case <-c.over: // what it wrote, or that it ended, says more
+		case <-time.After(lastWords):
+			c.fail(faultf("it does not read: %v", err))
+		}
 		return 0, nil, c.Fault()
 	}
+	Sent(ctx)
+	return id, ch, nil
+}
+
+// Sent tells the bridge that the operation of this context is in the daemon's hand. A driver in
+// Go may call it; the bridge waits a moment for it where the order of operations matters.
+func Sent(ctx context.Context) {
 	if sent, ok := ctx.Value(sentKey{}).(func()); ok {
 		sent()
 	}
-	return id, ch, nil
 }
 
 // line is a request with its newline.

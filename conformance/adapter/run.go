@@ -47,6 +47,9 @@ func (b *Bridge) stream(ctx context.Context, m *pb.StreamMsg, send func(proto.Me
 	return tell(&pb.StreamEvent{Event: &pb.StreamEvent_End{End: &pb.StreamEnd{Agent: m.GetAgent()}}})
 }
 
+// sentBound is how long a driver may take to say that calls are in its hand, if it says so.
+const sentBound = 500 * time.Millisecond
+
 // round makes the calls of one round. What is given up has no result.
 func (b *Bridge) round(ctx context.Context, agent string, n int, round llm.Round, tell func(*pb.StreamEvent) error) error {
 	start := &pb.ToolStartEvent{}
@@ -54,6 +57,7 @@ func (b *Bridge) round(ctx context.Context, agent string, n int, round llm.Round
 		start.Calls = append(start.Calls, &pb.ToolCallInfo{Name: "mcp", Arguments: string(args(c))})
 	}
 	var sending, ending sync.WaitGroup
+	inHand := make(chan struct{})
 	errs := make([]error, len(round))
 	for i, c := range round {
 		sending.Add(1)
@@ -77,7 +81,14 @@ func (b *Bridge) round(ctx context.Context, agent string, n int, round llm.Round
 			}
 		})
 	}
-	sending.Wait() // the calls are in the driver's hand
+	go func() {
+		sending.Wait()
+		close(inHand)
+	}()
+	select {
+	case <-inHand:
+	case <-time.After(sentBound): // a driver need not say it
+	}
 	err := tell(&pb.StreamEvent{Event: &pb.StreamEvent_ToolStart{ToolStart: start}})
 	ending.Wait()
 	for _, e := range append(errs, err) {
