@@ -121,11 +121,21 @@ func (x idler) stops(rep observer.Report) bool {
 func (r *rig) lastUse(x idler) interval {
 	use := interval{max: time.Duration(x.last)}
 	for _, rep := range r.ctl.Journal() {
-		if rep.Name == x.server && rep.Kind == observer.Sent {
+		if rep.Name == x.server && rep.Kind == observer.Sent && rep.Time <= x.last {
 			use.min = time.Duration(rep.Time)
 		}
 	}
 	return use
+}
+
+// sinceCall is how long a call took: it began between its request and its arrival at the
+// server. One that was there before it was asked for was nobody's call.
+func sinceCall(begun int64, reached observer.Report, res toolResult) (interval, error) {
+	if reached.Time < begun {
+		return interval{}, failf("server %s had reached %s %v before anybody called", reached.Name, reached.Point, time.Duration(begun-reached.Time).Round(time.Millisecond))
+	}
+	end := time.Duration(res.at)
+	return between(interval{time.Duration(begun), time.Duration(reached.Time)}, interval{end, end}), nil
 }
 
 // bounded records how long something took that ends at a timeout, and judges it.
@@ -154,7 +164,10 @@ func connectTimeout(ctx context.Context, p *probe) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	took := between(interval{time.Duration(begun), time.Duration(reached.Time)}, interval{time.Duration(res.at), time.Duration(res.at)})
+	took, err := sinceCall(begun, reached, res)
+	if err != nil {
+		return "", err
+	}
 	if err := p.bounded("the connect", s.ConnectTimeout, took, from); err != nil {
 		return "", err
 	}
@@ -187,7 +200,10 @@ func callTimeout(ctx context.Context, p *probe) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	took := between(interval{time.Duration(begun), time.Duration(reached.Time)}, interval{time.Duration(res.at), time.Duration(res.at)})
+	took, err := sinceCall(begun, reached, res)
+	if err != nil {
+		return "", err
+	}
 	if err := p.bounded("the call", s.CallTimeout, took, from); err != nil {
 		return "", err
 	}
