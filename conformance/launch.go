@@ -43,6 +43,7 @@ func (t Target) start(ctx context.Context, r *rig) (d *daemon, err error) {
 	}
 	if err := d.ready(ctx); err != nil {
 		d.kill()
+		d.lastSaid()
 		if last := d.log.last(5); last != "" {
 			err = fmt.Errorf("%w; the daemon's last words: %s", err, last)
 		}
@@ -129,6 +130,7 @@ func (t Target) drive(ctx context.Context, v values, r *rig) (*daemon, error) {
 	d.driver = driver
 	if err := t.begin(ctx, d, v, r); err != nil {
 		d.kill()
+		d.lastSaid()
 		if last := d.log.last(5); last != "" {
 			err = fmt.Errorf("%w; the adapter's last words: %s", err, last)
 		}

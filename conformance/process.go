@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -174,7 +175,8 @@ func foreign(err error) bool {
 	_, size := errors.AsType[*wire.SizeError](err)
 	_, decode := errors.AsType[*wire.DecodeError](err)
 	_, unexpected := errors.AsType[*wire.UnexpectedError](err)
-	return size || decode || unexpected
+	_, refused := errors.AsType[*wire.Error](err)                                   // a Ping is never refused
+	return size || decode || unexpected || refused || errors.Is(err, net.ErrClosed) // closed by us, when no frame could be trusted
 }
 
 func notADaemon(err error) error {
@@ -295,14 +297,19 @@ func (d *daemon) kill() {
 // that inherited its stderr may hold it open for ever.
 const lastWords = 2 * time.Second
 
+// lastSaid waits for the last words of a process that has ended.
+func (d *daemon) lastSaid() {
+	select {
+	case <-d.silent:
+	case <-time.After(lastWords):
+	}
+}
+
 // await waits for the end of the process and for its last words.
 func (d *daemon) await(ctx context.Context) error {
 	select {
 	case <-d.exited:
-		select {
-		case <-d.silent:
-		case <-time.After(lastWords):
-		}
+		d.lastSaid()
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the daemon's exit: %w", context.Cause(ctx))
