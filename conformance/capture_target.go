@@ -3,6 +3,7 @@ package conformance
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -23,8 +24,14 @@ func (t Target) info() TargetInfo {
 	return info
 }
 
-// FileDigest is the SHA-256 of a file as a capture has it.
+// FileDigest is the SHA-256 of a regular file as a capture has it. Others, such as a pipe that
+// nobody writes to, are refused.
 func FileDigest(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -63,7 +63,10 @@ func Replace(dir, name string, content []byte) error {
 	if err := os.WriteFile(next, content, 0o644); err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)
 	}
-	return os.Rename(next, filepath.Join(dir, name))
+	if err := os.Rename(next, filepath.Join(dir, name)); err != nil {
+		return fmt.Errorf("cannot write the report: %w; is there a directory of that name?", err)
+	}
+	return nil
 }
 
 // CheckReportDir makes a report's directory and finds out whether it can be written, which

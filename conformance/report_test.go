@@ -186,3 +186,14 @@ func TestBadKnownFiles(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// TestSaveSaysWhatIsInTheWay: a run is not lost without a word.
+func TestSaveSaysWhatIsInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, HTMLFile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := shown().Report().SaveAll(dir); err == nil || !strings.Contains(err.Error(), "cannot write the report: ") {
+		t.Errorf("a directory in the way: %v", err)
+	}
+}

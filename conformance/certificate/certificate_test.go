@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mayfly-mcp/mayfly/conformance"
@@ -278,6 +279,16 @@ func TestUnverifiable(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "the capture that it rests on cannot be read"},
+		{"a directory", func(d desk) {
+			if err := errors.Join(os.Remove(d.path(File)), os.Mkdir(d.path(File), 0o700)); err != nil {
+				t.Fatal(err)
+			}
+		}, "it is no regular file"},
+		{"a pipe for a capture", func(d desk) {
+			if err := errors.Join(os.Remove(d.path(conformance.CaptureFile)), syscall.Mkfifo(d.path(conformance.CaptureFile), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}, "is no regular file; copy both files"},
 		{"another version", func(d desk) { d.swap(File, `"certificate": 1`, `"certificate": 2`) }, "it has schema 2, and this mayfly verifies schema 1"},
 		{"another suite", func(d desk) { d.swap(File, `"suite": "`, `"suite": "9.`) }, "it was made by suite \"9."},
 		{"cut off", func(d desk) { d.write(File, []byte(d.read(File)[:200])) }, "it is no certificate, or cut off"},

@@ -51,6 +51,9 @@ func Verify(path string, o Options) (*Certificate, error) {
 }
 
 func read(path string) (*Certificate, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, pathless(err)
