@@ -20,6 +20,17 @@
 // daemon's own life. [Run] runs them side by side, those that measure times alone, and ends
 // with a verdict of its own about what the daemons left behind.
 //
+// # Targets
+//
+// [Embedded] is the reference daemon; [ParseTarget] reads the others: a command with a template
+// of its configuration, the address of a daemon that runs already, or an adapter (package
+// adapter), which may as well be Go functions in [Target].Driver. Before a run the target is
+// probed for its dialect: whether agents have ids, whether declarations come into force at once
+// or with a run. What it needs is reported with the reasons, and relays translate, so that all
+// targets get the same checks. A check names the capabilities that it needs of a target; what
+// is lacking makes it NOT-APPLICABLE, and so does a daemon that the runner must not end. In
+// another repository [Test] makes subtests of a run.
+//
 // # Verdicts
 //
 //	PASS            observed, and as the clause wants it
