@@ -165,6 +165,14 @@ func editedCertificates() []lie {
 			d.sign(mine, nil)
 			d.swap(File, `"verdict": "FAIL"`, `"verdict": "PASS"`)
 		}, unfit},
+		{"the outcome is edited", failing, func(d desk) {
+			d.sign(mine, nil)
+			d.swap(File, `"outcome": "FAIL"`, `"outcome": "PASS"`)
+		}, unfit},
+		{"the noise is edited", nil, func(d desk) {
+			d.sign(mine, nil)
+			d.swap(File, `"worst_ms": 12`, `"worst_ms": 11`)
+		}, unfit},
 		{"the signature is", nil, func(d desk) {
 			d.sign(mine, nil)
 			d.swap(File, `"signature": "`, `"signature": "!`)
