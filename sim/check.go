@@ -151,6 +151,9 @@ func (w *world) step(in lifecycle.Input) {
 	if w.result.Steps%uint64(w.opt.AuditEvery) == 0 {
 		w.audit()
 	}
+	if w.opt.Observe != nil {
+		w.observe(&out)
+	}
 }
 
 // checkDrained demands that a drained subject which has nothing left wants nothing more.

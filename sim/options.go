@@ -40,6 +40,10 @@ type Options struct {
 	// Stop is asked now and then whether to give up; nil means never. A run that was given
 	// up returns ErrStopped.
 	Stop func() bool
+	// Observe is shown every step, after its checks; nil means nobody, and costs nothing. A
+	// run that finds a violation is run again for its tape: then every step is shown twice,
+	// unless Record is set.
+	Observe func(*Step)
 }
 
 // ErrStopped is returned by a run that Options.Stop ended.

@@ -30,11 +30,11 @@ func Run(opt Options) (*Result, error) {
 }
 
 // Replay runs a tape. It gives the hash and the violation of the run that was recorded, as
-// long as subject and program are the same. Of the options only Subject, Stop and Record are
-// read; the rest is on the tape.
+// long as subject and program are the same. Of the options only Subject, Stop, Record and
+// Observe are read; the rest is on the tape.
 func Replay(t *Tape, o Options) (*Result, error) {
 	opt := t.options()
-	opt.Subject, opt.Stop, opt.Record = o.Subject, o.Stop, o.Record
+	opt.Subject, opt.Stop, opt.Record, opt.Observe = o.Subject, o.Stop, o.Record, o.Observe
 	opt = opt.WithDefaults()
 	if err := opt.Validate(); err != nil {
 		return nil, err

@@ -68,6 +68,7 @@ type world struct {
 	result    *Result
 	hash      digest
 	violation *Violation
+	seen      Step // what Options.Observe is shown
 }
 
 // tenant is one agent of the daemon, through all its incarnations.
