@@ -3,10 +3,10 @@ package sim
 import "github.com/mayfly-mcp/mayfly/core/lifecycle"
 
 // item is one pending thing. Items of one instant come out by rank, then in the order in
-// which they were put in. What ref and note mean depends on kind.
+// which they were put in, unless a schedule ranked them. What ref and note mean depends on kind.
 type item struct {
 	at   lifecycle.Instant
-	rank uint64 // of the schedule in the high byte, the serial below
+	rank uint64
 	ref  uint64
 	note uint32
 	kind uint8
@@ -33,6 +33,11 @@ func (a *agenda) at() lifecycle.Instant {
 func (a *agenda) push(it item) {
 	a.serial++
 	it.rank = a.serial
+	a.put(it)
+}
+
+// put is push for an item that has its rank.
+func (a *agenda) put(it item) {
 	a.heap = append(a.heap, it)
 	h := a.heap
 	i := len(h) - 1

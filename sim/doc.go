@@ -63,9 +63,14 @@
 //
 // # Order within one instant
 //
-// Actions come first, in the order in which they were decided, then completions in the order
-// in which they were scheduled, then the subject's deadlines: a call at the very instant of
-// an eviction comes before it. Some tenants aim at such instants on purpose (Mix.Snipe).
+// Options.Schedule says what comes first among things of one instant. Under [FIFO] it is
+// actions, in the order in which they were decided, then completions in the order in which they
+// were scheduled, then the subject's deadlines. Under [Random] and [PCT] the actors take turns
+// in other orders, and what would come within a tenth of a second comes at one instant; under
+// [Delay] some completions come late. Under all of them what one tenant does stays in its order,
+// and a call at the very instant of an eviction comes before it. Some tenants aim at such
+// instants on purpose (Mix.Snipe). A tape names its schedule, whose choices depend on who acts
+// when and on nothing that a deletion elsewhere would change, changes of priority apart.
 //
 // # Scenarios
 //

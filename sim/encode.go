@@ -26,6 +26,9 @@ func (t *Tape) Encode(w io.Writer) error {
 	for _, s := range bounds(&t.Config) {
 		fmt.Fprintf(b, "%s %d\n", s.name, *s.value)
 	}
+	if t.Schedule.Kind != FIFO {
+		fmt.Fprintf(b, "schedule %v\n", t.Schedule)
+	}
 	if t.Violation != "" {
 		fmt.Fprintf(b, "violation %s\n", t.Violation)
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	Config  lifecycle.Config
 	Mix     *Mix    // what tenants do; nil means DefaultMix
 	Faults  *Faults // what servers do; nil means DefaultFaults
+	// Schedule orders what happens at one instant; the zero value is FIFO.
+	Schedule Schedule
 	// AuditEvery is the number of steps between audits of the whole state; 0 means 1<<16.
 	AuditEvery int
 	// Record keeps the tape of the run. Without it a run that finds a violation is run
@@ -74,6 +76,9 @@ func (o Options) WithDefaults() Options {
 	if o.Subject == nil {
 		o.Subject = NewMachine
 	}
+	if o.Schedule.Kind != FIFO && o.Schedule.Seed == 0 {
+		o.Schedule.Seed = o.Seed + 1 // not 0, which would mean this again
+	}
 	return o
 }
 
@@ -92,7 +97,7 @@ func (o Options) Validate() error {
 	refuse(int64(o.For/time.Hour) > MaxTenantHours/int64(max(o.Tenants, 1)),
 		"%d tenants for %v are more than %d tenant-hours (MaxTenantHours)", o.Tenants, o.For, MaxTenantHours)
 	refuse(o.AuditEvery < 1, "audit-every is %d; use 1 or more", o.AuditEvery)
-	errs = append(errs, o.Config.Validate())
+	errs = append(errs, o.Config.Validate(), o.Schedule.validate())
 	for _, p := range periods(&o.Config) {
 		refuse(*p.value != 0 && *p.value < MinPeriod || *p.value > MaxFor,
 			"%s is %v; use 0s, or %v (MinPeriod) to %v (MaxFor)", p.name, *p.value, MinPeriod, MaxFor)

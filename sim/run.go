@@ -44,14 +44,14 @@ func Replay(t *Tape, o Options) (*Result, error) {
 
 // options returns the options under which a tape was recorded.
 func (t *Tape) options() Options {
-	return Options{Seed: t.Seed, Tenants: t.Tenants, For: t.For, AuditEvery: t.AuditEvery, Config: t.Config}
+	return Options{Seed: t.Seed, Tenants: t.Tenants, For: t.For, AuditEvery: t.AuditEvery, Config: t.Config, Schedule: t.Schedule}
 }
 
 func simulate(opt Options, src func(*world) source) (*Result, error) {
 	w := newWorld(opt)
 	w.source = src(w)
 	if opt.Record {
-		w.tape = &Tape{Seed: opt.Seed, Tenants: opt.Tenants, For: opt.For, AuditEvery: opt.AuditEvery, Config: opt.Config}
+		w.tape = &Tape{Seed: opt.Seed, Tenants: opt.Tenants, For: opt.For, AuditEvery: opt.AuditEvery, Config: opt.Config, Schedule: opt.Schedule}
 	}
 	w.run()
 	if w.err != nil {
@@ -116,43 +116,51 @@ func (w *world) caught() {
 // an attempt, behind the stop of a failed one's successor, and in its call.
 func (w *world) patience() time.Duration {
 	attempt := w.queueTimeout() + w.cfg.StartTimeout + w.cfg.ConnectTimeout + w.maxBudget
-	return 2*w.ladder() + 2*attempt + w.cfg.CallTimeout + w.maxBudget + time.Second
+	return 2*w.ladder() + 2*attempt + w.cfg.CallTimeout + w.maxBudget + time.Second + w.opt.Schedule.slack()
 }
 
 // ladder is the longest that a stop can take with the servers seen so far.
 func (w *world) ladder() time.Duration {
-	return w.cfg.CloseGrace + w.cfg.TerminateGrace + w.maxStop
+	return w.cfg.CloseGrace + w.cfg.TerminateGrace + w.maxStop + w.opt.Schedule.slack()
 }
 
 // stopEvery is the number of turns after which Options.Stop is asked.
 const stopEvery = 1 << 12
 
-// until lets time pass to a limit, which may move as slower servers are met. Things of one
-// instant happen in a fixed order: actions, completions, then the subject's deadlines. A call
-// at the very instant of a tick therefore comes before it, as the machine's contract asks.
+// until lets time pass to a limit, which may move as slower servers are met. The schedule orders
+// what is due at one instant; a call at the very instant of a tick comes before it under every
+// schedule, as the machine's contract asks.
 func (w *world) until(limit func() lifecycle.Instant) {
 	for turn := 0; w.violation == nil && w.err == nil; turn++ {
 		if turn%stopEvery == 0 && w.opt.Stop != nil && w.opt.Stop() {
 			w.err = ErrStopped
 			return
 		}
-		act, due, deadline := w.source.at(), w.agenda.at(), w.deadline
-		at := min(act, due, deadline)
+		at := min(w.source.at(), w.agenda.at(), w.deadline, w.sched.at())
 		if at > limit() || at == lifecycle.Never {
 			break
 		}
 		w.now = max(w.now, at)
-		switch at {
-		case act:
-			w.source.next(&w.entry)
-			w.perform(&w.entry)
-		case due:
-			w.deliver(w.agenda.pop())
-		default:
-			w.tick()
+		if w.sched != nil {
+			w.sched.turn()
+		} else {
+			w.plainTurn()
 		}
 	}
 	w.now = max(w.now, limit())
+}
+
+// plainTurn lets the first thing that is due now happen, in the order of FIFO.
+func (w *world) plainTurn() {
+	switch {
+	case w.source.at() <= w.now:
+		w.source.next(&w.entry)
+		w.perform(&w.entry)
+	case w.agenda.at() <= w.now:
+		w.deliver(w.agenda.pop())
+	default:
+		w.tick()
+	}
 }
 
 // maxIdleTicks bounds how often in a row a subject may ask to be woken and then do nothing.

@@ -17,6 +17,7 @@ const (
 	itemSpawned
 	itemStarted
 	itemRelisted
+	itemAction // of a schedule's own
 )
 
 // Bits of an item's note above its low 16, which hold tools or the end of a call.
@@ -71,7 +72,7 @@ func (w *world) spawn(id lifecycle.PeerID, gen lifecycle.Generation, config int3
 }
 
 func (w *world) later(d time.Duration, kind uint8, id lifecycle.PeerID, gen lifecycle.Generation, note uint32) {
-	w.agenda.push(item{at: w.now + lifecycle.Instant(d), kind: kind, ref: pair(uint32(id), uint32(gen)), note: note})
+	w.agenda.push(item{at: w.slotted(w.now + lifecycle.Instant(d)), kind: kind, ref: pair(uint32(id), uint32(gen)), note: note})
 }
 
 // obey performs a rung of the stop ladder.
@@ -184,7 +185,7 @@ func (w *world) admitted(t *ticket) {
 	if t.plan.End == EndNever {
 		return
 	}
-	at := w.now + lifecycle.Instant(t.plan.Takes)
+	at := w.slotted(w.now + lifecycle.Instant(t.plan.Takes))
 	w.agenda.push(item{at: at, kind: itemDone, ref: uint64(t.id), note: note})
 	if t.plan.Twice {
 		w.agenda.push(item{at: at + lifecycle.Instant(again), kind: itemDone, ref: uint64(t.id), note: note | noteAgain})

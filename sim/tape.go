@@ -18,8 +18,9 @@ type Tape struct {
 	For        time.Duration
 	AuditEvery int
 	Config     lifecycle.Config
-	Violation  string // id of the check that it breaks; empty if none
-	Hash       uint64 // of the run
+	Schedule   Schedule // with its seed
+	Violation  string   // id of the check that it breaks; empty if none
+	Hash       uint64   // of the run
 	Entries    []Entry
 }
 

@@ -113,7 +113,7 @@ func (l *workload) wake(at lifecycle.Instant, t uint32) {
 		wait = l.begin(at, t, a)
 	}
 	wait = max(wait, time.Millisecond)
-	again := at + lifecycle.Instant(wait)
+	again := l.w.slotted(at + lifecycle.Instant(wait))
 	if l.when.chance(l.mix.Snipe) {
 		again = l.snipe(at, again)
 	}

@@ -29,6 +29,7 @@ type world struct {
 	now      lifecycle.Instant
 	deadline lifecycle.Instant // of the subject, after the last step
 	agenda   agenda
+	sched    *scheduler      // nil for FIFO
 	entry    Entry           // the action being performed
 	in       lifecycle.Input // the input of the step under way
 
@@ -187,6 +188,7 @@ func newWorld(opt Options) *world {
 		epoch:    1,
 	}
 	w.cfg = &w.opt.Config
+	w.sched = newScheduler(w)
 	w.auditor, _ = w.subject.(Auditor)
 	return w
 }

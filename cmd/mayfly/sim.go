@@ -66,6 +66,10 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.IntVar(&c.MaxSpawning, "max-spawning", c.MaxSpawning, "processes being created at a time; 0 is unbounded")
 	fs.IntVar(&c.MaxQueued, "max-queued", c.MaxQueued, "connects that wait for room; 0 means 65536")
 	fs.DurationVar(&c.QueueTimeout, "queue-timeout", c.QueueTimeout, "bound of that wait; 0 means a minute")
+	fs.Func("schedule", "order at one instant: fifo, random, pct:`D` or delay:K, with @SEED for a seed of its own (default fifo)", func(s string) (err error) {
+		o.Schedule, err = sim.ParseSchedule(s)
+		return err
+	})
 	fs.BoolVar(&f.reconfigure, "reconfigure", false, "change idle-timeout and max-live under way")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.BoolVar(&f.matrix, "matrix", false, "print the whole matrix of standings and inputs")
@@ -163,7 +167,7 @@ func (f *simFlags) prepare(stdin io.Reader) (tape *sim.Tape, code int, err error
 		return nil, exitUsage, err
 	}
 	o := &f.options
-	o.Seed, o.Tenants, o.For, o.Config = tape.Seed, tape.Tenants, tape.For, tape.Config
+	o.Seed, o.Tenants, o.For, o.Config, o.Schedule = tape.Seed, tape.Tenants, tape.For, tape.Config, tape.Schedule
 	return tape, exitOK, nil
 }
 
@@ -237,6 +241,9 @@ func (f *simFlags) print(w io.Writer, r *sim.Result) {
 	for _, s := range sim.Bounds(o.Config) {
 		fmt.Fprintf(w, "  %-16s %d\n", s.Name, s.Value)
 	}
+	if o.Schedule.Kind != sim.FIFO {
+		fmt.Fprintf(w, "  %-16s %v\n", "schedule", o.Schedule)
+	}
 	fmt.Fprintf(w, "steps %d, events %d, audits of the whole state %d\n", r.Steps, r.Events, r.Audits)
 	for _, l := range r.Story() {
 		fmt.Fprintf(w, "  %10d %s\n", l.N, l.What)
@@ -309,6 +316,7 @@ func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string) {
 	for _, s := range sim.Bounds(o.Config) {
 		out.Config[s.Name] = strconv.Itoa(s.Value)
 	}
+	out.Config["schedule"] = o.Schedule.String()
 	for _, l := range r.Story() {
 		out.Counts[l.What] = l.N
 	}
