@@ -13,11 +13,14 @@ type Naming struct {
 	Owners  []OwnerID // the dead are written as such
 	Peers   []PeerID  // every slot in use, and 0 for names that have none
 	Tickets []Ticket  // every open ticket, and 0 or ended ones for names that have none
+	// Now is the caller's clock, when it is ahead of the last step. Instants are relative to it.
+	Now Instant
 	// Coarse leaves out what no decision depends on: how long ago the last transition was, why
 	// a peer failed that is not Failed any more, and, where no bound of the Config makes
 	// attempts queue, the order of what one step says.
 	Coarse bool
 
+	now        Instant
 	peerName   []uint8 // by slot
 	ownerName  []uint8 // by holdings
 	ticketName []uint8 // by slot
@@ -107,12 +110,13 @@ func (m *Machine) appendConfig(buf []byte) []byte {
 // the outputs renamed; if n is Coarse, in whatever order within one step.
 func (m *Machine) AppendStateAs(buf []byte, n *Naming) []byte {
 	m.index(n)
+	n.now = max(n.Now, m.now)
 	ordered := !n.Coarse || m.bounded()
 	buf = append(buf, bit(m.draining, 0)|bit(ordered, 1))
-	buf = m.appendRemaining(buf, m.drainTimer)
+	buf = m.appendRemaining(buf, n, m.drainTimer)
 	for i := range m.expiry {
 		x := &m.expiry[i]
-		buf = num(buf, uint64(m.now-x.origin)%uint64(max(x.period/4, 1)))
+		buf = num(buf, uint64(n.now-x.origin)%uint64(max(x.period/4, 1)))
 	}
 	for _, o := range n.Owners {
 		buf = m.appendOwner(buf, n, o, ordered)
@@ -255,26 +259,26 @@ func (m *Machine) appendPeer(buf []byte, n *Naming, id PeerID, ordered bool) []b
 func (m *Machine) appendInstants(buf []byte, n *Naming, p *peer) []byte {
 	if p.class != noClass {
 		if !n.Coarse || m.expiry[p.class-1].period > 0 || p.tuned {
-			buf = num(buf, uint64(m.now-p.stamp))
+			buf = num(buf, uint64(n.now-p.stamp))
 		}
-		buf = m.appendRemaining(buf, p.expires)
+		buf = m.appendRemaining(buf, n, p.expires)
 	}
-	buf = m.appendRemaining(buf, p.timer)
+	buf = m.appendRemaining(buf, n, p.timer)
 	if !n.Coarse || p.state == Failed && p.again {
-		buf = num(buf, uint64(m.now-p.since))
+		buf = num(buf, uint64(n.now-p.since))
 	}
 	if (p.phase == Up || p.phase == Broken) && (!n.Coarse || p.tuned) {
-		buf = num(buf, uint64(m.now-p.upSince))
+		buf = num(buf, uint64(n.now-p.upSince))
 	}
 	return buf
 }
 
 // appendRemaining writes how long a timer has to go.
-func (m *Machine) appendRemaining(buf []byte, a armed) []byte {
+func (m *Machine) appendRemaining(buf []byte, n *Naming, a armed) []byte {
 	if a == 0 {
 		return append(buf, none)
 	}
-	return num(buf, uint64(max(m.timers.heap[a-1].at, m.now)-m.now))
+	return num(buf, uint64(max(m.timers.heap[a-1].at, n.now)-n.now))
 }
 
 // appendTickets writes a list of waiters or of calls.
@@ -297,7 +301,7 @@ func (m *Machine) appendTickets(buf []byte, n *Naming, l *list, ordered bool) []
 		t := &m.tickets[n.Tickets[name].slot()]
 		buf = append(buf, name, n.ownerName[t.home], uint8(t.phase)|uint8(t.mode)<<2)
 		buf = num(buf, uint64(t.name))
-		buf = m.appendRemaining(buf, t.timer)
+		buf = m.appendRemaining(buf, n, t.timer)
 	}
 	return buf
 }
@@ -313,7 +317,7 @@ func (m *Machine) appendOrder(buf []byte, n *Naming) []byte {
 	if m.shelterEnd == Never {
 		buf = append(buf, none)
 	} else {
-		buf = num(buf, uint64(max(m.shelterEnd, m.now)-m.now))
+		buf = num(buf, uint64(max(m.shelterEnd, n.now)-n.now))
 	}
 	for _, o := range n.Owners {
 		if home, alive := m.owners[o]; alive {
@@ -346,7 +350,7 @@ func (m *Machine) appendTimers(buf []byte, n *Naming) []byte {
 		case timerDrain:
 		}
 		buf = append(buf, uint8(t.kind), name)
-		buf = num(buf, uint64(t.at-m.now))
+		buf = num(buf, uint64(max(t.at, n.now)-n.now))
 	}
 	return buf
 }

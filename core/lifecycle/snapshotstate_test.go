@@ -110,7 +110,7 @@ func (w *walker) input(a act) (in Input, ok bool) {
 		in.Done = DoneTransport
 		return in, w.isOpen(in.Ticket) && w.m.tickets[in.Ticket.slot()].phase == ticketAdmitted
 	case InTimeReached:
-		w.now = max(w.now, min(w.m.Deadline(), w.now+100*second))
+		w.now = max(w.now, min(w.m.Deadline(), w.now+Instant(1+a.at)*second)) // on the way, or there
 		return in, true
 	default:
 		v := w.m.View(in.Peer)
