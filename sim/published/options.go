@@ -1,0 +1,226 @@
+package published
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/sim"
+)
+
+// Reading is one way to understand a step. 0 is the plain one.
+type Reading uint8
+
+// The readings of each step, plain ones first. See [Steps].
+const (
+	DeathAtCall Reading = iota // stated
+	DeathAtOnce
+)
+
+const (
+	MarkByID Reading = iota // stated
+	MarkByIncarnation
+)
+
+const (
+	ClockFromDispatch Reading = iota
+	ClockFromAnswer
+	ClockInFlight
+)
+
+const (
+	FailedCallIsUse Reading = iota
+	FailedCallIsNoUse
+)
+
+const (
+	EvictStateFirst Reading = iota
+	EvictProcessFirst
+	EvictGated
+)
+
+const (
+	SuccessorAtOnce Reading = iota
+	SuccessorAwaitsExit
+)
+
+const (
+	TeardownOfRunning Reading = iota
+	TeardownOfAttemptToo
+)
+
+const (
+	LateByID Reading = iota
+	LateSameEntry
+)
+
+const (
+	SweepOneByOne Reading = iota
+	SweepTogether
+)
+
+const (
+	ReapedAsCollected Reading = iota
+	ReapedRechecked
+)
+
+const (
+	ReconnectUngated Reading = iota
+	ReconnectGated
+)
+
+const (
+	CallerDetached Reading = iota
+	CallerDropped
+)
+
+// Options says how each step is read. The zero value is the plain reading of all.
+type Options struct {
+	Death     Reading
+	Mark      Reading
+	Clock     Reading
+	Failed    Reading
+	Evict     Reading
+	Successor Reading
+	Teardown  Reading
+	Late      Reading
+	Sweep     Reading
+	Reaped    Reading
+	Reconnect Reading
+	Caller    Reading
+}
+
+// Step is a step of the algorithm that can be read in more than one way.
+type Step struct {
+	Name     string
+	Stated   bool     // the text decides it, and the readings after the first depart from it
+	Readings []string // by Reading
+	Kindest  Reading
+	Text     string
+	field    func(*Options) *Reading
+}
+
+// Steps lists them.
+var Steps = []Step{
+	{"death", true, []string{"at-call", "at-once"}, DeathAtOnce,
+		"when the end of a process or session is noticed", func(o *Options) *Reading { return &o.Death }},
+	{"mark", true, []string{"by-id", "by-incarnation"}, MarkByIncarnation,
+		"what a call that failed in transport marks as failed", func(o *Options) *Reading { return &o.Mark }},
+	{"clock", false, []string{"dispatch", "answer", "in-flight"}, ClockInFlight,
+		"what starts the idle clock: the dispatch; every change and answer too; and it stands still during a call", func(o *Options) *Reading { return &o.Clock }},
+	{"failed-call", false, []string{"use", "no-use"}, FailedCallIsNoUse,
+		"whether a call to a Failed peer is use", func(o *Options) *Reading { return &o.Failed }},
+	{"evict", false, []string{"state-first", "process-first", "gated"}, EvictGated,
+		"whether the state changes before the process is removed or after, or all of it under the gate", func(o *Options) *Reading { return &o.Evict }},
+	{"successor", false, []string{"at-once", "awaits-exit"}, SuccessorAwaitsExit,
+		"whether a connect waits for the end of an earlier process under the same id", func(o *Options) *Reading { return &o.Successor }},
+	{"teardown", false, []string{"running", "attempt-too"}, TeardownOfAttemptToo,
+		"whether tearing a peer down ends a connect that is under way", func(o *Options) *Reading { return &o.Teardown }},
+	{"late", false, []string{"by-id", "same-entry"}, LateSameEntry,
+		"to what the result of a connect applies when the declaration went meanwhile", func(o *Options) *Reading { return &o.Late }},
+	{"sweep", false, []string{"one-by-one", "together"}, SweepTogether,
+		"whether the reaper waits for one process before it stops the next", func(o *Options) *Reading { return &o.Sweep }},
+	{"reaped", false, []string{"collected", "rechecked"}, ReapedRechecked,
+		"whether the reaper looks again before it stops what it found expired", func(o *Options) *Reading { return &o.Reaped }},
+	{"reconnect", false, []string{"ungated", "gated"}, ReconnectGated,
+		"whether a reconnect holds the gate while it removes the old process", func(o *Options) *Reading { return &o.Reconnect }},
+	{"caller", false, []string{"detached", "dropped"}, CallerDetached,
+		"whether a connect goes on when the caller that began it gives up", func(o *Options) *Reading { return &o.Caller }},
+}
+
+// Kind returns the kindest reading of every open step; the steps that the text decides stay as it has
+// them.
+func Kind() Options {
+	var o Options
+	for _, s := range Steps {
+		if !s.Stated {
+			*s.field(&o) = s.Kindest
+		}
+	}
+	return o
+}
+
+// Mended is Kind with the departures from the text, too.
+func Mended() Options {
+	var o Options
+	for _, s := range Steps {
+		*s.field(&o) = s.Kindest
+	}
+	return o
+}
+
+// Parse reads options such as "kind,clock=dispatch": "kind" is [Kind], "mended" is [Mended], every
+// other word sets a step. Later words override earlier ones; no words are the plain reading.
+func Parse(text string) (Options, error) {
+	var o Options
+	for word := range strings.SplitSeq(text, ",") {
+		switch {
+		case word == "":
+		case word == "kind":
+			o = Kind()
+		case word == "mended":
+			o = Mended()
+		default:
+			if err := o.set(word); err != nil {
+				return o, err
+			}
+		}
+	}
+	return o, nil
+}
+
+func (o *Options) set(word string) error {
+	name, value, _ := strings.Cut(word, "=")
+	for _, s := range Steps {
+		if s.Name != name {
+			continue
+		}
+		for i, r := range s.Readings {
+			if r == value {
+				*s.field(o) = Reading(i)
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is not a reading of %s; use %s", value, name, strings.Join(s.Readings, ", "))
+	}
+	return fmt.Errorf("%q is neither a step of the published algorithm nor kind or mended; see -subject published:help", word)
+}
+
+// String returns the text that Parse reads: what differs from the plain reading.
+func (o Options) String() string {
+	var words []string
+	for _, s := range Steps {
+		if r := *s.field(&o); r != 0 {
+			words = append(words, s.Name+"="+s.Readings[r])
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// Help returns a line for each step.
+func Help() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "The readings of RFC 0204's algorithm, the plain one first; a * marks those that the text decides:")
+	for _, s := range Steps {
+		mark := " "
+		if s.Stated {
+			mark = "*"
+		}
+		fmt.Fprintf(&b, "  %s %-12s %-36s %s\n", mark, s.Name, strings.Join(s.Readings, "|"), s.Text)
+	}
+	fmt.Fprintln(&b, "  kind takes the kindest reading of every open step, mended of those that the text decides too;\n  later words override it, as in published:kind,clock=dispatch")
+	return b.String()
+}
+
+// New returns a maker of subjects.
+func New(o Options) func(lifecycle.Config) sim.Subject {
+	return func(cfg lifecycle.Config) sim.Subject { return newDaemon(cfg, o) }
+}
+
+// Mix returns the simulator's workload without what the document does not know: policies of a
+// claim.
+func Mix() *sim.Mix {
+	m := sim.DefaultMix()
+	m.Policy = 0
+	return &m
+}
