@@ -35,6 +35,7 @@ var errReported = errors.New("usage")
 // simFlags are the flags of sim.
 type simFlags struct {
 	options sim.Options
+	subject subject
 	json    bool
 
 	reconfigure bool
@@ -71,6 +72,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 		return err
 	})
 	fs.BoolVar(&f.reconfigure, "reconfigure", false, "change idle-timeout and max-live under way")
+	fs.Var(&f.subject, "subject", "what to test: machine (the default), or published[:reading,...], RFC 0204's algorithm; published:help lists its readings")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.BoolVar(&f.matrix, "matrix", false, "print the whole matrix of standings and inputs")
 	fs.StringVar(&f.replay, "replay", "", "replay the tape in `FILE` (- for standard input) instead of drawing a run")
@@ -80,6 +82,9 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 		if !errors.Is(err, flag.ErrHelp) {
 			err = errReported
 		}
+		return nil, err
+	}
+	if err := f.subject.listed(stderr); err != nil {
 		return nil, err
 	}
 	if fs.NArg() > 0 {
@@ -97,6 +102,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 		mix.Configure = 5 // of a thousand turns
 		o.Mix = &mix
 	}
+	f.subject.fit(o)
 	return f, o.WithDefaults().Validate()
 }
 
@@ -104,7 +110,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 func onlyWithReplay(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(x *flag.Flag) {
 		switch x.Name {
-		case "replay", "json", "matrix":
+		case "replay", "json", "matrix", "subject":
 		default:
 			err = errors.Join(err, fmt.Errorf("-%s does not go with -replay: the tape says it", x.Name))
 		}
@@ -124,7 +130,9 @@ func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
 		return exitUsage
 	}
-	f.options.Subject = subject
+	if f.options.Subject = subject; f.subject.make != nil {
+		f.options.Subject = f.subject.make
+	}
 	f.options.Stop = func() bool { return ctx.Err() != nil }
 	tape, code, err := f.prepare(stdin)
 	if err != nil {
@@ -198,7 +206,7 @@ func (f *simFlags) report(stdout, stderr io.Writer, r *sim.Result, replayed *sim
 			compare(stdout, replayed, r)
 		}
 		if r.Violation != nil {
-			printViolation(stdout, r.Violation, path)
+			printViolation(stdout, r.Violation, path+f.subject.flag())
 		}
 	}
 	switch {

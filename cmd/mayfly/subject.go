@@ -1,0 +1,73 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/sim"
+	"github.com/mayfly-mcp/mayfly/sim/published"
+)
+
+// subject is the flag -subject: which lifecycle is under test.
+type subject struct {
+	text string
+	make func(lifecycle.Config) sim.Subject // nil when the flag was not given, or says machine
+	list bool                               // the readings were asked for
+}
+
+// String implements flag.Value.
+func (s *subject) String() string { return s.text }
+
+// Set implements flag.Value.
+func (s *subject) Set(text string) error {
+	name, readings, _ := strings.Cut(text, ":")
+	switch {
+	case text == "machine":
+		*s = subject{}
+		return nil
+	case name != "published":
+		return fmt.Errorf("use machine, or published with readings after a colon; published:help lists them")
+	case readings == "help":
+		s.list = true
+		return nil
+	}
+	o, err := published.Parse(readings)
+	if err != nil {
+		return err
+	}
+	s.text, s.make = text, published.New(o)
+	return nil
+}
+
+// listed prints the readings if they were asked for, which ends the command like -help.
+func (s *subject) listed(w io.Writer) error {
+	if !s.list {
+		return nil
+	}
+	fmt.Fprint(w, published.Help())
+	return flag.ErrHelp
+}
+
+// fit takes out of a workload what the subject does not know.
+func (s *subject) fit(o *sim.Options) {
+	if s.make == nil {
+		return
+	}
+	mix := published.Mix()
+	if o.Mix != nil {
+		*mix = *o.Mix
+		mix.Policy = 0
+	}
+	o.Mix = mix
+}
+
+// flag returns what a command line needs to choose the same subject again.
+func (s *subject) flag() string {
+	if s.text == "" {
+		return ""
+	}
+	return " -subject " + s.text
+}
