@@ -16,10 +16,21 @@ func (a *item) before(b *item) bool {
 	return a.at < b.at || a.at == b.at && a.rank < b.rank
 }
 
-// agenda is a 4-ary min-heap of items: virtual time itself.
+// shape is how an agenda is kept. All give the same order, which [Guard] holds them to: an order
+// that came from the shape of a heap would be an accident.
+type shape uint8
+
+const (
+	quadHeap shape = iota // a 4-ary min-heap
+	binaryHeap
+	sortedList
+)
+
+// agenda is a queue by time: virtual time itself. The first item is at index 0 in any shape.
 type agenda struct {
 	heap   []item
 	serial uint64
+	shape  shape
 }
 
 // at returns when the first item is due, Never if there is none.
@@ -38,6 +49,10 @@ func (a *agenda) push(it item) {
 
 // put is push for an item that has its rank.
 func (a *agenda) put(it item) {
+	if a.shape != quadHeap {
+		a.putOther(it)
+		return
+	}
 	a.heap = append(a.heap, it)
 	h := a.heap
 	i := len(h) - 1
@@ -53,6 +68,9 @@ func (a *agenda) put(it item) {
 }
 
 func (a *agenda) pop() item {
+	if a.shape == sortedList {
+		return a.popSorted()
+	}
 	h := a.heap
 	top, last := h[0], len(h)-1
 	it := h[last]
@@ -68,11 +86,20 @@ func (a *agenda) postpone(at lifecycle.Instant) {
 	a.serial++
 	it := a.heap[0]
 	it.at, it.rank = at, a.serial
+	if a.shape != quadHeap {
+		a.pop()
+		a.put(it)
+		return
+	}
 	a.sink(it)
 }
 
 // sink puts an item at the top and lets it down to its place.
 func (a *agenda) sink(it item) {
+	if a.shape == binaryHeap {
+		a.sinkBinary(it)
+		return
+	}
 	h := a.heap
 	i, n := 0, len(h)
 	for {

@@ -46,6 +46,8 @@ type Options struct {
 	// run that finds a violation is run again for its tape: then every step is shown twice,
 	// unless Record is set.
 	Observe func(*Step)
+
+	shape shape // of the agenda, which changes nothing
 }
 
 // ErrStopped is returned by a run that Options.Stop ended.

@@ -24,7 +24,7 @@ func Run(opt Options) (*Result, error) {
 		return res, err
 	}
 	if taped.Hash != res.Hash {
-		return res, fmt.Errorf("the subject is not deterministic: seed %d gave run %016x and then %016x", opt.Seed, res.Hash, taped.Hash)
+		return res, fmt.Errorf("the subject is not deterministic: seed %d gave run %016x and then %016x: %w", opt.Seed, res.Hash, taped.Hash, Guard(opt))
 	}
 	return taped, nil
 }
@@ -34,7 +34,7 @@ func Run(opt Options) (*Result, error) {
 // Observe are read; the rest is on the tape.
 func Replay(t *Tape, o Options) (*Result, error) {
 	opt := t.options()
-	opt.Subject, opt.Stop, opt.Record, opt.Observe = o.Subject, o.Stop, o.Record, o.Observe
+	opt.Subject, opt.Stop, opt.Record, opt.Observe, opt.shape = o.Subject, o.Stop, o.Record, o.Observe, o.shape
 	opt = opt.WithDefaults()
 	if err := opt.Validate(); err != nil {
 		return nil, err

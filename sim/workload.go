@@ -56,6 +56,7 @@ func newWorkload(w *world) *workload {
 		end:    lifecycle.Instant(w.opt.For),
 		fleet:  newFleet(&w.opt),
 	}
+	l.wakes.shape = w.opt.shape
 	l.drain = lifecycle.Never
 	if l.what.chance(l.mix.Abrupt) {
 		l.drain = l.end - lifecycle.Instant(l.when.between(0, min(maxAfterDrain, w.opt.For)))

@@ -188,6 +188,7 @@ func newWorld(opt Options) *world {
 		epoch:    1,
 	}
 	w.cfg = &w.opt.Config
+	w.agenda.shape = w.opt.shape
 	w.sched = newScheduler(w)
 	w.auditor, _ = w.subject.(Auditor)
 	return w
