@@ -284,6 +284,20 @@ func (s *scheduler) fallBehind() {
 	}
 }
 
+// drop takes the completions of this instant back that nobody is left to hear of.
+func (s *scheduler) drop() {
+	if s == nil {
+		return
+	}
+	all := append([]item(nil), s.ready.heap...)
+	s.ready.heap = s.ready.heap[:0]
+	for _, it := range all {
+		if it.kind == itemAction {
+			s.ready.put(it)
+		}
+	}
+}
+
 func (s *scheduler) actor(it *item) uint64 {
 	if it.kind == itemAction {
 		return actorOf(&s.actions[it.ref])
