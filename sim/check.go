@@ -66,6 +66,9 @@ var Checks = []Check{
 	{"OWNER-TICKET", "CL-13", "no ticket waits for a claim that is gone"},
 	{"CANCEL", "CA-4", "a ticket ends when its caller gives up"},
 	{"FORGET", "CL-2", "a declaration is forgotten only when nobody claims it and nothing of it runs"},
+	{"RELOAD", "CF-6", "a declaration touches no peer but those of its own claim, and one that changes nothing does nothing"},
+	{"STUCK", "ST-9", "the listed rung of a stop is the one that was performed, and what survives the last is shown as stuck"},
+	{"RESTART", "PR-4", "no process outlives its daemon for longer than a stop takes, and the next one knows nothing of it"},
 	{"PROGRESS", "ST-4", "a deadline that was reached does not remain due, and deadlines are for something"},
 	{"DRAIN", "SH-1", "in a drain what serves no call is stopped at once, and the last exit ends it"},
 	{"LEAK", "SH-1", "after a drain and the stop ladders nothing is left"},
@@ -134,6 +137,7 @@ func (w *world) step(in lifecycle.Input) {
 		w.event(&out.Events[i])
 	}
 	w.checkFarewell()
+	w.checkUntouched(&out)
 	w.checkBereft()
 	w.enqueue()
 	for _, id := range w.touched {

@@ -89,6 +89,9 @@ func (w *world) abandoned(e *lifecycle.Effect) {
 	switch w.in.Kind {
 	case lifecycle.InReconnect, lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InDrain:
 	case lifecycle.InTimeReached:
+		if w.now == p.due && (p.plan.Outcome == Hangs || p.plan.Outcome == Connects && p.plan.After >= slowConnect) {
+			w.firedOverdue(p)
+		}
 		if w.now < p.due && !w.draining {
 			w.fail("CONNECT-CUT", "the attempt of %s was abandoned %v before its end", w.name(e.Peer), since(w.now, p.due))
 		}
@@ -176,6 +179,7 @@ func (w *world) cut(e *lifecycle.Effect) {
 		w.fail("CALL-ABANDON", "call %d was abandoned for %s upon %s after %v", e.Ticket, e.Reason, w.in.Kind, since(t.since, w.now))
 	}
 	w.result.CallsCut++
+	w.firedInCut(t, e.Reason)
 	w.endCall(t)
 	w.closeTicket(slot)
 }

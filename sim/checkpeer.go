@@ -66,6 +66,9 @@ func (w *world) checkTruth(id lifecycle.PeerID, v *lifecycle.View) {
 		w.fail("STATUS", "%s is listed as %s/%s generation %d; live %t, up %t, broken %t, stage %s", w.name(id),
 			v.State, v.Phase, v.Gen, p.live, p.up, p.broken, p.stage)
 	}
+	if stopping && !w.isRung(p, v.Stage) || !stopping && v.Stage != lifecycle.NoStage {
+		w.fail("STUCK", "%s was told to %s %v ago and is listed at %s", w.name(id), p.stage, since(p.stagedAt, w.now), v.Stage)
+	}
 	switch {
 	case v.State == lifecycle.Connected && v.Tools != uint32(p.tools),
 		v.State != lifecycle.Connected && v.State != lifecycle.Failed && v.Tools != 0,
@@ -73,6 +76,16 @@ func (w *world) checkTruth(id lifecycle.PeerID, v *lifecycle.View) {
 		v.State == lifecycle.Failed && !p.up && v.Tools != 0:
 		w.fail("TOOLS", "%s is %s, exports %d tools and is listed with %d", w.name(id), v.State, p.tools, v.Tools)
 	}
+}
+
+// isRung says whether a stop that is listed at a rung has come to it. What survives the last is
+// stuck from the end of its grace on, which the subject notices within that instant.
+func (w *world) isRung(p *peer, listed lifecycle.Stage) bool {
+	stuck := p.stagedAt + lifecycle.Instant(w.cfg.KillGrace)
+	if p.stage < lifecycle.StageKill || w.now < stuck {
+		return listed == p.stage
+	}
+	return listed == lifecycle.StageStuck || listed == p.stage && w.now == stuck
 }
 
 // checkTransition demands a cause for a change of state and notes what follows from it.

@@ -66,6 +66,8 @@ type mutant struct {
 	config func(*lifecycle.Config) // of the machine inside, unknown to the world
 	make   func(*corrupt)
 	world  func(*lifecycle.Config) // of both
+	mix    func(*Mix)
+	keep   bool // the subject survives its daemon
 }
 
 func onOutput(f func(*corrupt, lifecycle.Input, *lifecycle.Output)) func(*corrupt) {
@@ -133,7 +135,7 @@ var processMutants = []mutant{
 			out.Effects = append(out.Effects, lifecycle.Effect{Kind: lifecycle.EffectDial, Peer: id, Gen: c.Machine.View(id).Gen + 1, FP: in.FP})
 		}
 	})},
-	{name: "retries a failed peer at once", want: []string{"RETRY"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+	{name: "retries a failed peer at once", want: []string{"RETRY", "STATUS"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
 		v := c.Machine.View(c.Claimed(in.Owner, in.Name))
 		if in.Kind == lifecycle.InDispatch && v.State == lifecycle.Failed && v.Phase == lifecycle.Absent {
 			dialAgain(c, in, out, 1)
@@ -344,7 +346,7 @@ var eventMutants = []mutant{
 
 // crowded has bounds that bite at 30 tenants.
 func crowded(c *lifecycle.Config) {
-	c.MaxLive, c.MaxDialing, c.MaxSpawning, c.MaxQueued, c.QueueTimeout = 6, 3, 2, 4, 10*time.Second
+	c.MaxLive, c.MaxDialing, c.MaxSpawning, c.MaxQueued, c.QueueTimeout = 6, 3, 2, 3, 10*time.Second
 }
 
 // hardConfig has short times, so that little virtual time holds much.
@@ -361,12 +363,17 @@ func hardOptions(seed uint64) Options {
 	f := DefaultFaults()
 	f.Slow, f.Flaky, f.Crashy, f.Hanging, f.Stubborn, f.Lose = 200, 200, 200, 200, 200, 60
 	m.Policy, m.Configure, f.Relist = 100, 10, 200
+	m.Restart = 0 // a run has one subject; see restarting
 	return Options{Seed: seed, Tenants: 30, For: time.Hour, Config: hardConfig(), Mix: &m, Faults: &f, AuditEvery: 512}
 }
 
 // subject makes the corrupt machine.
 func (m *mutant) subject() func(lifecycle.Config) Subject {
+	var kept Subject
 	return func(cfg lifecycle.Config) Subject {
+		if m.keep && kept != nil {
+			return kept
+		}
 		if m.config != nil {
 			m.config(&cfg)
 		}
@@ -374,6 +381,7 @@ func (m *mutant) subject() func(lifecycle.Config) Subject {
 		if m.make != nil {
 			m.make(c)
 		}
+		kept = c
 		return c
 	}
 }
@@ -384,7 +392,10 @@ func (m *mutant) run(t *testing.T, seed uint64) *Violation {
 	if m.world != nil {
 		m.world(&opt.Config)
 	}
-	opt.Subject = m.subject()
+	if m.mix != nil {
+		m.mix(opt.Mix)
+	}
+	opt.Subject, opt.Record = m.subject(), m.keep // what is kept cannot be run again
 	return mustRun(t, opt).Violation
 }
 
@@ -395,7 +406,7 @@ const maxMutantSeeds = 12
 // and that there is no check which no mutant can make fail.
 func TestEveryCheckFails(t *testing.T) {
 	failed := map[string]bool{}
-	for _, group := range [][]mutant{processMutants, timeMutants, callMutants, listingMutants, eventMutants, roomMutants} {
+	for _, group := range [][]mutant{processMutants, timeMutants, callMutants, listingMutants, eventMutants, roomMutants, daemonMutants} {
 		for i := range group {
 			m := &group[i]
 			t.Run(m.name, func(t *testing.T) {
@@ -436,6 +447,9 @@ func TestHealthyMachine(t *testing.T) {
 		}
 		if seed%2 == 0 {
 			crowded(&opt.Config)
+		}
+		if seed%3 == 0 {
+			restarting(opt.Mix)
 		}
 		if res := mustRun(t, opt); res.Violation != nil {
 			t.Errorf("seed %d: %v", seed, res.Violation)

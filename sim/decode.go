@@ -201,23 +201,12 @@ func parseEntry(s string) (e Entry, err error) {
 		return e, fmt.Errorf("%q is not an entry: write a time, who, and what", s)
 	}
 	e.At = lifecycle.Instant(at)
-	if w[1] == "drain" {
-		e.Op = OpDrain
-		return e, exactly(w, 2)
+	if op := Op(max(index(opNames[:], w[1]), 0)); op >= OpDial {
+		e.Op = op
+		return e, e.parseOperator(w[2:])
 	}
 	if len(w) < 3 {
 		return e, fmt.Errorf("the entry is cut short")
-	}
-	if w[1] == "configure" {
-		e.Op, e.Set = OpConfigure, &Change{}
-		return e, e.Set.parse(w[2:])
-	}
-	if w[1] == "dial" {
-		e.Op, e.Dial = OpDial, &DialPlan{}
-		if e.Target, err = parseTarget(w[2]); err == nil {
-			err = e.Dial.parse(w[3:])
-		}
-		return e, err
 	}
 	if e.Tenant, err = parseNumber(w[1], 't', MaxTenants); err != nil {
 		return e, err
@@ -228,6 +217,47 @@ func parseEntry(s string) (e Entry, err error) {
 	}
 	e.Op = Op(op)
 	return e, e.parse(w[3:])
+}
+
+// parseOperator reads the words behind what no tenant does.
+func (e *Entry) parseOperator(w []string) (err error) {
+	switch least := map[Op]int{OpDial: 1, OpConfigure: 1, OpRestart: 2, OpReload: 2, OpDown: 2, OpExpire: 1}[e.Op]; {
+	case len(w) < least:
+		return fmt.Errorf("the entry is cut short")
+	case e.Op == OpConfigure:
+		e.Set = &Change{}
+		return e.Set.parse(w)
+	case e.Op == OpDial:
+		e.Dial = &DialPlan{}
+		if e.Target, err = parseTarget(w[0]); err == nil {
+			err = e.Dial.parse(w[1:])
+		}
+		return err
+	case len(w) > least:
+		return fmt.Errorf("%q is a word too many", w[least])
+	}
+	switch e.Op {
+	case OpRestart:
+		e.Kill = w[0] == "kill"
+		if !e.Kill && w[0] != "drain" {
+			return fmt.Errorf("a daemon cannot restart by %q: write drain or kill", w[0])
+		}
+		e.Span, err = parseSpan(w[1])
+		if err == nil && e.Span > MaxOutage {
+			err = fmt.Errorf("%v is too long for a restart; use %v (MaxOutage) or less", e.Span, MaxOutage)
+		}
+	case OpReload:
+		if e.Target.Server, err = parseNumber(w[0], 's', MaxServers); err == nil {
+			e.To, err = parseNumber(w[1], 's', MaxServers)
+		}
+	case OpDown:
+		if e.Target.Server, err = parseNumber(w[0], 's', MaxServers); err == nil {
+			e.Span, err = parseSpan(w[1])
+		}
+	case OpExpire:
+		e.Target.Tenant, e.Target.Token, err = parseCredential(w[0])
+	}
+	return err
 }
 
 // parse reads the words behind the name of the operation.
@@ -364,12 +394,12 @@ func parseSpans(w []string, all []setting) (rest []string, err error) {
 }
 
 func parseStage(s string) (lifecycle.Stage, error) {
-	for _, g := range []lifecycle.Stage{lifecycle.StageClose, lifecycle.StageTerminate, lifecycle.StageKill} {
+	for g := lifecycle.StageClose; g <= lifecycle.StageStuck; g++ {
 		if s == "obeys="+g.String() {
 			return g, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a rung: write obeys=close, obeys=terminate or obeys=kill", s)
+	return 0, fmt.Errorf("%q is not a rung: write obeys=close, terminate, kill or stuck", s)
 }
 
 func parseSpan(s string) (time.Duration, error) {

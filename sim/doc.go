@@ -2,10 +2,12 @@
 // virtual time, and watches every step of it.
 //
 // The subject is any implementation of [Subject]; by default it is core/lifecycle itself,
-// the very machine that the daemon runs, not a model of it. Around it stands a world:
-// tenants that call, list, cancel, rotate tokens, move and release claims, reconnect, die
-// and come back; an operator who changes T and the bounds under way; and servers that connect slowly or never, fail, crash, hang, refuse to
-// stop, answer late and answer twice. Smallest use:
+// the very machine that the daemon runs, not a model of it. Around it stands a world: tenants
+// with several servers each, who talk, run by the clock or call at random, and who call, list,
+// cancel, rotate tokens, upsert, move, rename and release claims, reconnect, die and come back;
+// an operator who changes T and the bounds, has all files read again, and restarts the daemon by
+// a drain or a kill; and servers that connect slowly or never, fail, crash, hang, refuse to stop
+// even for SIGKILL, answer late and twice, know a token no more, or go down as a whole. Smallest use:
 //
 //	res, err := sim.Run(sim.Options{Seed: 7, Tenants: 2000, For: 6 * time.Hour})
 //	if res.Violation != nil {
@@ -37,7 +39,15 @@
 //	2s t1 cancel m1                             also release, ensure, reconnect
 //	3s t1 die
 //	4s drain
+//	5s configure idle-timeout=5m0s max-live=0
+//	6s restart drain 5s                         or kill: the next daemon starts after that time
+//	                                            and knows nothing of this one's owners
+//	7s reload s3 s4                             every claim is declared again, those on server 3
+//	                                            on server 4 under the same token
+//	8s down s3 20s                              all that runs of it dies, no connect succeeds
+//	9s expire t1.0                              token 0 of tenant 1 is refused from now on
 //
+// At "obeys=stuck" no rung ends an incarnation; it ends "stop=" after it counts as stuck.
 // "late" completions arrive although they were abandoned, "twice" ones arrive twice.
 //
 // # Books
@@ -51,7 +61,16 @@
 //
 // A run ends as a daemon's day should: the workload stops, everybody who waits must be
 // answered within the bounds, then the subject is drained and every process must end. Some
-// runs are drained in the midst of everything instead (Mix.Abrupt).
+// runs are drained in the midst of everything instead (Mix.Abrupt). A restart in the midst takes
+// a new subject: all owners are dead, all tickets are over, and processes that a kill left behind
+// are ended before it starts, so that it never meets them. Configuration stays.
+//
+// # Swarm
+//
+// With Options.Swarm the seed draws what the caller left zero: which features and faults exist at
+// all and how strong ([Mix.Strengths], [Faults.Strengths]), the configuration, and a small size.
+// A [Fault] counts as fired when what it does has reached the subject and mattered; Result.Faults
+// tells how often, so that one which was drawn and never fired is seen.
 //
 // # Room
 //

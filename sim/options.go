@@ -18,6 +18,7 @@ const (
 	MaxOpen    = 8         // tickets that one tenant has open at a time; more are not sent
 	MaxTape    = 4_000_000 // entries of a recorded or decoded tape
 	MinPeriod  = time.Second
+	MaxOutage  = time.Hour // of a daemon that restarts
 	// MaxTenantHours bounds Tenants times For, which is what a run costs.
 	MaxTenantHours = 50_000_000
 )
@@ -30,6 +31,10 @@ type Options struct {
 	Config  lifecycle.Config
 	Mix     *Mix    // what tenants do; nil means DefaultMix
 	Faults  *Faults // what servers do; nil means DefaultFaults
+	// Swarm draws from the seed what was left zero: which features and faults there are and how
+	// strong, the configuration, and a small size. Runs that differ in what exists find more
+	// than runs that all contain everything.
+	Swarm bool
 	// Schedule orders what happens at one instant; the zero value is FIFO.
 	Schedule Schedule
 	// AuditEvery is the number of steps between audits of the whole state; 0 means 1<<16.
@@ -55,6 +60,9 @@ var ErrStopped = errors.New("the run was stopped before its end")
 
 // WithDefaults returns the options with zero values replaced.
 func (o Options) WithDefaults() Options {
+	if o.Swarm {
+		o = o.drawn()
+	}
 	if o.Tenants == 0 {
 		o.Tenants = 200
 	}
@@ -174,53 +182,4 @@ func durations(c *lifecycle.Config) []setting {
 		{"drain-grace", &c.DrainGrace},
 		{"queue-timeout", &c.QueueTimeout},
 	}...)
-}
-
-// Mix says how often tenants do what, each in a thousand. It is plain data, so that a
-// swarm of runs can draw it.
-type Mix struct {
-	Shared    int // claims on a server without a credential of their own
-	Listing   int // turns that begin by listing every claim
-	Parallel  int // calls that come with up to three others at the same instant
-	Cancel    int // calls followed by giving one up
-	Rotate    int // turns that begin with a token rotation
-	Move      int // turns that begin with a claim move to another server
-	Release   int // turns that begin with a release, and a declaration later
-	Reconnect int // turns that begin with a reconnect
-	Ensure    int // turns that begin with an eager connect
-	Die       int // turns that begin with the owner's death, and a rebirth later
-	DieInTurn int // calls followed at once by the owner's death
-	Ghost     int // dead owners that go on to ask for something
-	Abrupt    int // runs that are drained in the midst of everything rather than at rest
-	Policy    int // claims that ask for times of their own
-	Configure int // turns that begin with a reconfiguration of the daemon
-	Snipe     int // waits that end exactly at the machine's next deadline, or beside it
-}
-
-// DefaultMix returns a day in a daemon's life with its troubles made frequent. Its configuration
-// stays what it is.
-func DefaultMix() Mix {
-	return Mix{Shared: 550, Listing: 80, Parallel: 120, Cancel: 15, Rotate: 25, Move: 20,
-		Release: 15, Reconnect: 20, Ensure: 20, Die: 20, DieInTurn: 2, Ghost: 200, Abrupt: 500,
-		Policy: 60, Snipe: 10}
-}
-
-// Faults says how servers misbehave. The classes are weights, the others each in a thousand.
-type Faults struct {
-	Healthy, Slow, Flaky, Crashy, Hanging, Stubborn int // classes of server programs
-
-	Hang   int // connects and calls of hanging servers that get no answer
-	Lose   int // calls of crashy and hanging servers that fail in transport
-	Fail   int // connects of flaky servers that fail
-	Clean  int // deaths that say that all was well
-	Launch int // incarnations that say something before they connect
-	Relist int // incarnations whose tools change
-	Late   int // completions that still arrive after they were abandoned
-	Twice  int // completions that arrive twice
-}
-
-// DefaultFaults returns a fleet in which most servers work most of the time.
-func DefaultFaults() Faults {
-	return Faults{Healthy: 600, Slow: 120, Flaky: 90, Crashy: 90, Hanging: 50, Stubborn: 50,
-		Hang: 300, Lose: 15, Fail: 400, Clean: 400, Launch: 300, Relist: 50, Late: 300, Twice: 20}
 }

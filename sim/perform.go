@@ -9,6 +9,9 @@ import (
 // perform carries out one action. An action that has lost its object does nothing, so that
 // any part of a tape is a tape.
 func (w *world) perform(e *Entry) {
+	if e.Op == 0 {
+		return
+	}
 	if w.tape != nil {
 		w.record(e)
 	}
@@ -16,12 +19,12 @@ func (w *world) perform(e *Entry) {
 	case OpDrain:
 		w.drain()
 		return
-	case OpConfigure:
-		w.configure(e)
+	case OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
+		w.operate(e)
 		return
 	}
 	t := int32(e.Tenant)
-	if w.tenants[t].owner == 0 && e.Op != OpBorn {
+	if w.tenants[t].owner == 0 && e.Op != OpBorn || w.isOff() {
 		return
 	}
 	w.result.Actions[e.Op]++
@@ -38,8 +41,33 @@ func (w *world) perform(e *Entry) {
 		w.ask(e)
 	case OpCancel:
 		w.cancel(e)
-	case OpDial, OpDrain, OpConfigure:
+	case OpDial, OpDrain, OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
 		panic("SIM-ACTION: " + e.Op.String() + " is not an action of a tenant")
+	}
+}
+
+// operate carries out what no tenant does.
+func (w *world) operate(e *Entry) {
+	switch e.Op {
+	case OpDown:
+		w.result.Actions[e.Op]++
+		w.goDown(e)
+		return
+	case OpExpire:
+		w.result.Actions[e.Op]++
+		w.expire(e)
+		return
+	}
+	if w.isOff() {
+		return
+	}
+	switch e.Op {
+	case OpConfigure:
+		w.configure(e)
+	case OpRestart:
+		w.restart(e)
+	default:
+		w.reload(e)
 	}
 }
 
@@ -77,7 +105,7 @@ func (w *world) die(t int32) {
 
 // drain shuts the subject down. What tenants ask for afterwards must be refused.
 func (w *world) drain() {
-	if w.draining {
+	if w.draining || w.again != nil {
 		return
 	}
 	w.draining, w.drainedAt = true, w.now
@@ -107,6 +135,7 @@ func (w *world) declare(e *Entry) {
 	}
 	c := &a.claims[e.Name-1]
 	to := w.configOf(e.Target)
+	w.moving = moving{from: c.config, to: to, peer: w.configs[c.config].peer, crowd: w.queued > 0}
 	if c.config != to {
 		w.move(e, c, to)
 	}

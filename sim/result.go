@@ -11,6 +11,8 @@ type Result struct {
 	Evictions uint64
 	Reclaimed uint64
 	CallsCut  uint64
+	Orphans   uint64          // processes that a kill of the daemon left behind
+	Fired     [nFaults]uint64 // by Fault
 	Actions   [ops]uint64
 	Inputs    [nInputs]uint64
 	Effects   [8]uint64  // by lifecycle.EffectKind
@@ -47,5 +49,8 @@ func (r *Result) Story() []Count {
 		{stateChanges[lifecycle.Failed][lifecycle.Disconnected], "failures aged"},
 		{r.Effects[lifecycle.EffectStop], "rungs of the stop ladder"},
 		{r.Effects[lifecycle.EffectForget], "declarations forgotten"},
+		{r.Actions[OpReload], "reloads of every claim"},
+		{r.Actions[OpRestart], "restarts of the daemon"},
+		{r.Orphans, "processes that a killed daemon left behind for a while"},
 	}
 }

@@ -45,7 +45,7 @@ var roomMutants = []mutant{
 	})},
 	{name: "has no respect for what is pinned or young", want: []string{"RECLAIM", "EVICT-EARLY"}, world: withoutEviction,
 		make: wishing(func(p *lifecycle.Policy) { p.Pinned, p.MinUptime = false, 0 })},
-	{name: "stops what is in use for others", want: []string{"RECLAIM"}, world: withoutEviction, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+	{name: "stops what is in use for others", want: []string{"RECLAIM", "ADMIT-UP"}, world: withoutEviction, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
 		for id := lifecycle.PeerID(1); c.Load().Queued > 1 && c.Load().Live == 6 && int(id) < c.Slots(); id++ {
 			if v := c.Machine.View(id); v.State == lifecycle.Connected && v.InFlight > 0 && in.Kind == lifecycle.InDispatch {
 				out.Effects = append(out.Effects, lifecycle.Effect{Kind: lifecycle.EffectStop, Stage: lifecycle.StageClose, Peer: id, Gen: v.Gen})

@@ -75,10 +75,10 @@ func (w *world) run() {
 	defer w.caught()
 	end := lifecycle.Instant(w.opt.For)
 	w.until(func() lifecycle.Instant {
-		if w.draining {
+		if w.draining && w.again == nil {
 			return end
 		}
-		return end + lifecycle.Instant(w.patience())
+		return end + lifecycle.Instant(w.patience()+w.outage())
 	})
 	if w.err != nil || w.violation != nil {
 		return

@@ -17,13 +17,18 @@ const (
 	itemSpawned
 	itemStarted
 	itemRelisted
+	itemBound  // a drain for a restart must have ended
+	itemOrphan // a process has outlived its daemon until now
+	itemUp     // the next daemon starts
 	itemAction // of a schedule's own
 )
 
 // Bits of an item's note above its low 16, which hold tools or the end of a call.
 const (
-	noteLate  = 1 << 16 // delivered although nobody wants it any more
-	noteAgain = 1 << 17 // a duplicate
+	noteLate         = 1 << 16 // delivered although nobody wants it any more
+	noteAgain        = 1 << 17 // a duplicate
+	noteDown         = 1 << 18 // with its whole server
+	noteUnauthorised = 1 << 19 // a call that an expired token spoiled
 )
 
 // again is how long after a completion its duplicate comes.
@@ -33,13 +38,20 @@ const again = 7 * time.Millisecond
 func (w *world) spawn(id lifecycle.PeerID, gen lifecycle.Generation, config int32) {
 	plan := w.source.dial(w.configs[config].target)
 	if w.tape != nil {
-		w.record(&Entry{At: w.now, Op: OpDial, Target: w.configs[config].target, Dial: &plan})
+		drawn := plan
+		w.record(&Entry{At: w.now, Op: OpDial, Target: w.configs[config].target, Dial: &drawn})
 	}
 	w.live++
 	w.maxStop = max(w.maxStop, plan.StopTakes)
+	if plan.Obeys == lifecycle.StageStuck {
+		w.maxStop = max(w.maxStop, w.cfg.KillGrace+plan.StopTakes)
+	}
 	p := &w.peers[id]
 	*p = peer{config: config, gen: gen, live: true, dialing: true, tools: plan.Tools, plan: plan,
 		state: p.state, phase: p.phase, mark: p.mark}
+	w.enlist(id, p)
+	w.disturb(p, w.configs[config].target)
+	plan = p.plan
 	w.beginBudget(p)
 	if plan.Spawns > 0 {
 		w.later(plan.Spawns, itemSpawned, id, gen, 0)
@@ -79,16 +91,31 @@ func (w *world) later(d time.Duration, kind uint8, id lifecycle.PeerID, gen life
 func (w *world) obey(id lifecycle.PeerID, s lifecycle.Stage) {
 	p := &w.peers[id]
 	p.stage, p.stagedAt = s, w.now
-	if s >= p.plan.Obeys && !p.exiting {
+	switch {
+	case p.exiting:
+	case s >= p.plan.Obeys:
 		p.exiting = true
 		w.later(p.plan.StopTakes, itemExited, id, p.gen, 0)
+	case s == lifecycle.StageKill: // and it obeys nothing
+		p.exiting = true
+		w.later(w.cfg.KillGrace+p.plan.StopTakes, itemExited, id, p.gen, 0)
 	}
 }
 
 // deliver feeds one completion, or drops it if its object is gone and it is not late.
 func (w *world) deliver(it item) {
-	if it.kind == itemDone {
+	switch it.kind {
+	case itemDone:
 		w.done(it)
+		return
+	case itemBound:
+		w.outlived()
+		return
+	case itemOrphan:
+		w.live--
+		return
+	case itemUp:
+		w.arise()
 		return
 	}
 	id, gen := lifecycle.PeerID(it.ref>>32), lifecycle.Generation(it.ref)
@@ -96,33 +123,45 @@ func (w *world) deliver(it item) {
 	current := p.gen == gen && p.live
 	wanted := current && p.stage == lifecycle.NoStage
 	stray := it.note&(noteLate|noteAgain) != 0
+	if !current || !wanted {
+		w.firedAsStray(it)
+	}
 	switch it.kind {
 	case itemConnected:
 		if wanted && !p.up && !p.broken {
+			if p.plan.After >= slowConnect {
+				w.fired(SlowConnect)
+			}
 			w.connected(id, p)
 		} else if !stray {
 			return
 		}
 		w.complete(id, lifecycle.InputConnected(id, gen, it.note&0xffff))
 	case itemConnectFailed:
+		if wanted && !p.up && !p.broken {
+			w.firedInConnect(p, ConnectFails)
+		}
 		if wanted || stray {
 			w.complete(id, lifecycle.ConnectFailed(id, gen))
 		}
 	case itemBroken:
-		if wanted {
+		if wanted && !p.broken {
 			p.broken = true
+			w.firedBroken(p)
 		}
 		if wanted || stray {
 			w.complete(id, lifecycle.SessionBroken(id, gen))
 		}
 	case itemExited:
-		w.exited(id, gen, current, stray)
+		w.exited(id, it.note, gen, current, stray)
+		w.drainedOut()
 	case itemSpawned, itemStarted:
 		if current && p.dialing {
 			w.progressed(it.kind, id, p)
 		}
 	case itemRelisted:
 		if wanted && p.state == lifecycle.Connected {
+			w.fired(ToolsChange)
 			w.relisted(id, p, uint16(it.note))
 		}
 	}
@@ -151,14 +190,16 @@ func (w *world) connected(id lifecycle.PeerID, p *peer) {
 	w.later(p.plan.Lives, kind, id, p.gen, 0)
 }
 
-func (w *world) exited(id lifecycle.PeerID, gen lifecycle.Generation, current, stray bool) {
+func (w *world) exited(id lifecycle.PeerID, note uint32, gen lifecycle.Generation, current, stray bool) {
 	p := &w.peers[id]
 	switch {
 	case current:
 		w.touch(id)
-		w.endDialing(p)
 		in := lifecycle.Exited(id, gen)
 		in.Clean = p.plan.Clean && p.up && p.stage == lifecycle.NoStage
+		w.firedExit(p, note, in.Clean)
+		w.endDialing(p)
+		w.delist(p)
 		w.peaceful = in.Clean && p.inFlight == 0 && p.state == lifecycle.Connected
 		p.live = false
 		w.live--
@@ -181,6 +222,10 @@ func (w *world) admitted(t *ticket) {
 	note := uint32(t.plan.End)
 	if t.plan.Late {
 		note |= noteLate
+	}
+	if target := w.configs[t.config].target; w.isExpired(target) {
+		t.plan.End, t.plan.Takes = w.unauthorised(target), min(t.plan.Takes, refusal)
+		note = note&^0xffff | uint32(t.plan.End) | noteUnauthorised
 	}
 	if t.plan.End == EndNever {
 		return
@@ -205,11 +250,13 @@ func (w *world) done(it item) {
 	t := &w.tickets[slotOf(id)]
 	if t.id != id || t.phase != ticketAdmitted {
 		if it.note&(noteLate|noteAgain) != 0 {
+			w.firedAsStray(it)
 			w.step(lifecycle.CallDone(id, kind))
 		}
 		return
 	}
 	peer, gen := t.peer, t.gen
+	w.firedInCall(it.note, kind)
 	w.touch(peer)
 	w.endCall(t)
 	w.closeTicket(slotOf(id))

@@ -80,7 +80,7 @@ var shrinkCases = []struct {
 	{"has a longer connect timeout", 4},            // a connect that hangs
 	{"retries a failed peer at once", 5},           // a second dispatch after it
 	{"tells a joining owner nothing", 4},           // a second claim
-	{"mixes credentials", 5},                       // two targets, two calls
+	{"mixes credentials", 6},                       // two targets, two calls, two tenants at most
 	{"lets one too many live", 7},                  // two targets and a bound
 	{"is not told of a new configuration", 5},      // and the configuration
 	{"lets the shorter wish win", 4},               // a wish

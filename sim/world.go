@@ -10,7 +10,7 @@ import (
 type source interface {
 	// at is when the next action is due, Never if there is none.
 	at() lifecycle.Instant
-	// next writes the next action, which is not an OpDial, into e.
+	// next writes the next action, which is not an OpDial, into e; one without an Op is none.
 	next(e *Entry)
 	// dial decides how the next incarnation of a target behaves.
 	dial(t Target) DialPlan
@@ -36,6 +36,7 @@ type world struct {
 	tenants  []tenant // from 1
 	byOwner  []int32  // tenant of an owner
 	configs  []config // from 1
+	servers  []server // by number
 	byTarget map[Target]int32
 	freeCfg  []int32
 	peers    []peer // by PeerID
@@ -46,6 +47,7 @@ type world struct {
 	touched  []lifecycle.PeerID // peers that the step has to do with
 	lost     []int32            // configs that lost a claim in the step
 	farewell farewell
+	moving   moving  // the claim that the step declares
 	queue    []turn  // configs whose attempts wait for room, with some that do no more
 	queued   int     // of them, those that do
 	asking   []int32 // configs that may begin to in this step
@@ -56,6 +58,7 @@ type world struct {
 	seq       uint64
 	drainedAt lifecycle.Instant
 	draining  bool
+	again     *restart      // under way, nil if none is
 	err       error         // why the run was given up, which is nobody's fault
 	inSubject bool          // to know whose panic it is
 	maxStop   time.Duration // the longest stop of any incarnation so far
@@ -74,11 +77,12 @@ type world struct {
 
 // tenant is one agent of the daemon, through all its incarnations.
 type tenant struct {
-	owner  lifecycle.OwnerID // of the newest incarnation, dead or alive; 0 before the first
-	alive  bool
-	nOpen  uint8
-	claims [MaxNames]claim
-	open   [MaxOpen]int32 // slots of its open tickets, oldest first
+	owner   lifecycle.OwnerID // of the newest incarnation, dead or alive; 0 before the first
+	alive   bool
+	nOpen   uint8
+	expired uint32 // its tokens below have ended
+	claims  [MaxNames]claim
+	open    [MaxOpen]int32 // slots of its open tickets, oldest first
 }
 
 // claim is what a tenant holds under one name, and what it was told of it.
@@ -135,6 +139,9 @@ type peer struct {
 	timedOut  uint64               // the last step in which a call of it timed out
 	stagedAt  lifecycle.Instant
 	idleSince lifecycle.Instant
+	server    uint32 // and its place on the list of what runs of it
+	place     int32
+	cause     Fault // why its attempt cannot succeed, noFault if it can
 	plan      DialPlan
 }
 
