@@ -32,6 +32,9 @@ func (s *Step) Target(id lifecycle.PeerID) Target {
 	return s.w.configs[s.w.peers[id].config].target
 }
 
+// TargetOf returns the target that a fingerprint of a run stands for.
+func TargetOf(fp lifecycle.Fingerprint) Target { return targetOf(&fp) }
+
 // View returns what the subject lists of a peer after the step.
 func (s *Step) View(id lifecycle.PeerID) lifecycle.View { return s.w.view(id) }
 

@@ -43,6 +43,7 @@ type simFlags struct {
 	replay      string
 	record      string
 	failures    string
+	trace       tracer
 }
 
 func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
@@ -77,6 +78,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.BoolVar(&f.matrix, "matrix", false, "print the whole matrix of standings and inputs")
 	fs.StringVar(&f.replay, "replay", "", "replay the tape in `FILE` (- for standard input) instead of drawing a run")
 	fs.StringVar(&f.record, "record", "", "write the tape of the run to `FILE`")
+	fs.StringVar(&f.trace.name, "trace", "", "show the run in `FILE`: a page if it ends with .html, else text")
 	fs.StringVar(&f.failures, "failures", "mayfly-failures", "directory for the tapes of broken rules")
 	if err := fs.Parse(args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
@@ -110,7 +112,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 func onlyWithReplay(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(x *flag.Flag) {
 		switch x.Name {
-		case "replay", "json", "matrix", "subject":
+		case "replay", "json", "matrix", "subject", "trace":
 		default:
 			err = errors.Join(err, fmt.Errorf("-%s does not go with -replay: the tape says it", x.Name))
 		}
@@ -139,8 +141,15 @@ func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
 		return code
 	}
+	if err := f.trace.open(&f.options); err != nil {
+		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
+		return exitHarness
+	}
 	began := time.Now()
 	res, err := f.run(tape)
+	if err == nil {
+		err = f.trace.close(res)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
 		return exitHarness
