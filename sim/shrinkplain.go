@@ -121,10 +121,17 @@ func (p *DialPlan) times() []*time.Duration {
 	return []*time.Duration{&p.After, &p.Spawns, &p.Starts, &p.Relists, &p.StopTakes, &p.Lives}
 }
 
-// plainChanges makes reconfigurations change one thing, and that to a round value.
+// plainChanges makes reconfigurations change one thing, and that to a round value, if the run
+// cannot begin with it.
 func (s *shrinker) plainChanges() (changed bool) {
-	for i := range s.best.Entries {
+	for i := len(s.best.Entries) - 1; i >= 0; i-- {
 		if s.best.Entries[i].Op != OpConfigure {
+			continue
+		}
+		t := s.keeping(func(k int, _ *Entry) bool { return k != i })
+		t.Config.IdleTimeout, t.Config.MaxLive = s.best.Entries[i].Set.IdleTimeout, s.best.Entries[i].Set.MaxLive
+		if s.try(t, endless) {
+			changed = true
 			continue
 		}
 		changed = s.change(i, func(e *Entry) { e.Set.MaxLive = s.best.Config.MaxLive }) || changed
