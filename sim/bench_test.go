@@ -24,3 +24,22 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/tenants, "B/tenant")
 }
+
+// BenchmarkConversationDay is 24 hours of 10,000 tenants who talk, with their servers' troubles:
+// s/day is how long it takes, on one core.
+func BenchmarkConversationDay(b *testing.B) {
+	const tenants = 10_000
+	mix := DefaultMix()
+	mix.Cron, mix.Poisson = 0, 0
+	var steps uint64
+	for b.Loop() {
+		res, err := Run(Options{Seed: 7, Tenants: tenants, For: 24 * time.Hour, Mix: &mix})
+		if err != nil || res.Violation != nil {
+			b.Fatal(err, res.Violation)
+		}
+		steps += res.Steps
+	}
+	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/day")
+	b.ReportMetric(float64(steps)/float64(b.N), "steps/day")
+}

@@ -133,12 +133,12 @@ func (w *world) firedBroken(p *peer) {
 	w.firedInConnect(p, ConnectBreaks)
 }
 
-// firedAsStray counts a completion that nobody waits for any more.
-func (w *world) firedAsStray(it item) {
+// firedAsStray counts a completion that comes twice, or that nobody waits for any more.
+func (w *world) firedAsStray(it item, inTime bool) {
 	switch {
 	case it.note&noteAgain != 0:
 		w.fired(Duplicate)
-	case it.note&noteLate != 0:
+	case !inTime:
 		w.fired(LateCompletion)
 	}
 }

@@ -123,8 +123,8 @@ func (w *world) deliver(it item) {
 	current := p.gen == gen && p.live
 	wanted := current && p.stage == lifecycle.NoStage
 	stray := it.note&(noteLate|noteAgain) != 0
-	if !current || !wanted {
-		w.firedAsStray(it)
+	if stray {
+		w.firedAsStray(it, it.kind == itemExited && current || it.kind != itemExited && wanted)
 	}
 	switch it.kind {
 	case itemConnected:
@@ -250,7 +250,7 @@ func (w *world) done(it item) {
 	t := &w.tickets[slotOf(id)]
 	if t.id != id || t.phase != ticketAdmitted {
 		if it.note&(noteLate|noteAgain) != 0 {
-			w.firedAsStray(it)
+			w.firedAsStray(it, false)
 			w.step(lifecycle.CallDone(id, kind))
 		}
 		return
