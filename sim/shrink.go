@@ -10,10 +10,10 @@ import (
 // The bounds of a shrink. There is no clock in it, so that equal tapes shrink alike on every
 // machine: whoever has no more time says so through ShrinkOptions.Stop.
 const (
-	DefaultShrinkReplays = 50_000
+	DefaultShrinkReplays = 20_000
 	MaxShrinkReplays     = 10_000_000
 	// MaxShrinkSteps bounds the steps of all replays together: large tapes have few replays.
-	MaxShrinkSteps = 200_000_000
+	MaxShrinkSteps = 50_000_000
 	// maxShrinkRounds bounds how often simpler entries make way for fewer ones.
 	maxShrinkRounds = 16
 )

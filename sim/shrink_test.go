@@ -87,7 +87,7 @@ var shrinkCases = []struct {
 	{"has a longer connect timeout", 4},            // a connect that hangs
 	{"retries a failed peer at once", 5},           // a second dispatch after it
 	{"tells a joining owner nothing", 4},           // a second claim
-	{"mixes credentials", 5},                       // two targets, two calls
+	{"mixes credentials", 6},                       // two targets, two calls, two tenants at most
 	{"lets one too many live", 7},                  // two targets and a bound
 	{"is not told of a new configuration", 5},      // and the configuration
 	{"lets the shorter wish win", 4},               // a wish
@@ -191,9 +191,9 @@ func TestShrinkNothing(t *testing.T) {
 // TestShrinkFickle: a subject that does not do the same twice makes a shrinker lose the
 // violation. It says so, and never returns a tape that shows nothing.
 func TestShrinkFickle(t *testing.T) {
-	m := allMutants()["loses a waiter"]
+	m := allMutants()["dials twice"]
 	tape := broken(t, m)
-	for _, wrong := range []int{1, 2, 5, 20, 50} {
+	for _, wrong := range []int{1, 2, 3, 8, 15} {
 		made := 0
 		fickle := func(c lifecycle.Config) Subject {
 			if made++; made > wrong {

@@ -88,7 +88,7 @@ func (n *numbering) name(tenant uint32, name uint8) uint8 {
 }
 
 // servers are the places of an entry that name a server; 0 in one names none.
-func (e *Entry) servers() []*uint32 { return []*uint32{&e.Target.Server} }
+func (e *Entry) servers() []*uint32 { return []*uint32{&e.Target.Server, &e.To} }
 
 // merge makes one of two tenants, or of two servers, and takes credentials away.
 func (s *shrinker) merge() bool {

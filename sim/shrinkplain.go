@@ -12,6 +12,7 @@ func (s *shrinker) simplify() bool {
 	changed = s.plainPolicies() || changed
 	changed = s.plainDials() || changed
 	changed = s.plainChanges() || changed
+	changed = s.plainOutages() || changed
 	changed = s.merge() || changed
 	s.number()
 	changed = s.plainConfig() || changed
@@ -57,6 +58,7 @@ func (s *shrinker) plainCalls() (changed bool) {
 		changed = s.change(i, func(e *Entry) { e.Call.Late = false }) || changed
 		changed = s.change(i, func(e *Entry) { e.Call.Twice = false }) || changed
 		changed = s.change(i, func(e *Entry) { e.Call.End = EndAnswered }) || changed
+		changed = s.best.Entries[i].Call.End == EndTransport && s.change(i, func(e *Entry) { e.Call.End = EndNever }) || changed
 		changed = s.roundest(s.best.Entries[i].Call.Takes, func(d time.Duration) bool {
 			return s.change(i, func(e *Entry) { e.Call.Takes = d })
 		}) || changed
@@ -103,6 +105,8 @@ func (s *shrinker) plainDials() (changed bool) {
 			func(p *DialPlan) { p.Outcome = Connects },
 			func(p *DialPlan) { p.Obeys, p.StopTakes = healthy.Obeys, healthy.StopTakes },
 			func(p *DialPlan) { p.StopTakes = healthy.StopTakes },
+			func(p *DialPlan) { p.refuse(lifecycle.StageTerminate) },
+			func(p *DialPlan) { p.refuse(lifecycle.StageKill) },
 			func(p *DialPlan) { p.After = healthy.After },
 		} {
 			changed = s.change(i, func(e *Entry) { plain(e.Dial) }) || changed
@@ -114,6 +118,13 @@ func (s *shrinker) plainDials() (changed bool) {
 		}
 	}
 	return changed
+}
+
+// refuse makes a server that takes its time one that obeys another rung at once.
+func (p *DialPlan) refuse(until lifecycle.Stage) {
+	if p.StopTakes > healthy.StopTakes {
+		p.Obeys, p.StopTakes = until, healthy.StopTakes
+	}
 }
 
 // times are the places of all times of a plan.
@@ -143,6 +154,21 @@ func (s *shrinker) plainChanges() (changed bool) {
 	return changed
 }
 
+// plainOutages makes restarts peaceful, and them and outages short.
+func (s *shrinker) plainOutages() (changed bool) {
+	for i := range s.best.Entries {
+		if s.best.Entries[i].Kill {
+			changed = s.change(i, func(e *Entry) { e.Kill = false }) || changed
+		}
+		if span := s.best.Entries[i].Span; span > 0 {
+			changed = s.roundest(span, func(d time.Duration) bool {
+				return s.change(i, func(e *Entry) { e.Span = d })
+			}) || changed
+		}
+	}
+	return changed
+}
+
 // plainConfig gives settings their defaults, or else round values.
 func (s *shrinker) plainConfig() (changed bool) {
 	plain := lifecycle.DefaultConfig()
@@ -150,6 +176,10 @@ func (s *shrinker) plainConfig() (changed bool) {
 		t := *s.best
 		edit(&t.Config)
 		return t.Config != s.best.Config && s.try(&t, endless)
+	}
+	if fifo := *s.best; fifo.Schedule != (Schedule{}) {
+		fifo.Schedule = Schedule{}
+		changed = s.try(&fifo, endless)
 	}
 	if set(func(c *lifecycle.Config) { *c = plain }) {
 		return true

@@ -11,7 +11,7 @@ import (
 // act writes one action. What has no object is left out, as it does nothing.
 func (s *script) act(e *Entry) {
 	if e.Tenant == 0 {
-		s.gapIf(true, fmt.Sprintf("%s cannot be said", e.Op))
+		s.lackIf(true, fmt.Sprintf("%s cannot be said", e.Op))
 		return
 	}
 	if e.Op == OpBorn {
@@ -29,7 +29,7 @@ func (s *script) act(e *Entry) {
 	case OpDeclare:
 		t := s.target(e.Target)
 		s.claims[key], s.declared[key] = t, true
-		s.gapIf(e.Policy != nil, "times that a claim asks for cannot be said")
+		s.lackIf(e.Policy != nil, "times that a claim asks for cannot be said")
 		s.do(scenarios.Declare{Agent: a, MCP: mcpOf(e.Name), Target: t})
 	case OpRelease:
 		if s.declared[key] {
@@ -54,7 +54,7 @@ func (s *script) act(e *Entry) {
 	case OpCancel:
 		s.cancel(key)
 	default:
-		s.gapIf(true, fmt.Sprintf("%s cannot be said", e.Op))
+		s.lackIf(true, fmt.Sprintf("%s cannot be said", e.Op))
 	}
 }
 

@@ -40,7 +40,7 @@ func (x *translator) demandAny(manners []manner) *scenarios.File {
 // be said.
 func (x *translator) demand(s *script) *scenarios.File {
 	i := len(s.lines) - 1
-	if i < 0 || len(s.gaps) > 0 || s.leave {
+	if i < 0 || s.lacks || s.leave {
 		return nil
 	}
 	f := s.file(x.opt.Name, func(k int) (some []scenarios.Expect) {

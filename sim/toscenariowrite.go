@@ -29,6 +29,7 @@ type script struct {
 	intro []scenarios.Server
 	lines []timed
 	gaps  []string // what cannot be said
+	lacks bool     // some of that changes what the rules demand
 	unfit bool     // what cannot be said is what the rule is about
 	now   lifecycle.Instant
 
@@ -126,11 +127,11 @@ func (s *script) settings() {
 	set("call_timeout", c.CallTimeout, usual.CallTimeout)
 	set("grace", max(c.CloseGrace, scenarios.MinSetting), usual.Grace)
 	usually := lifecycle.DefaultConfig()
-	s.gapIf(c.FailedRetry != 0 && c.FailedRetry != c.IdleTimeout, "a failed-retry other than T cannot be set")
-	s.gapIf(c.StartTimeout != 0, "a start-timeout cannot be set")
+	s.lackIf(c.FailedRetry != 0 && c.FailedRetry != c.IdleTimeout, "a failed-retry other than T cannot be set")
+	s.lackIf(c.StartTimeout != 0, "a start-timeout cannot be set")
 	for i, b := range bounds(c) {
 		other := *b.value != *bounds(&usually)[i].value
-		s.gapIf(other, b.name+" cannot be set")
+		s.lackIf(other, b.name+" cannot be set")
 		s.unfit = s.unfit || other && s.x.broken.Clause == aboutRoom
 	}
 }
@@ -140,6 +141,12 @@ func (s *script) gapIf(is bool, what string) {
 	if is && !slices.Contains(s.gaps, what) {
 		s.gaps = append(s.gaps, what)
 	}
+}
+
+// lackIf notes what cannot be said and changes what the rules demand.
+func (s *script) lackIf(is bool, what string) {
+	s.gapIf(is, what)
+	s.lacks = s.lacks || is
 }
 
 func (s *script) do(c scenarios.Command) { s.lines = append(s.lines, timed{s.now, c}) }
@@ -279,6 +286,7 @@ func (s *script) prepare(e *Entry) {
 	s.gapIf(p.LosesOnly && p.Lives > 0, "a session that ends without its process cannot be said")
 	s.gapIf(p.Clean && p.Lives > 0, "an exit with status 0 cannot be said")
 	s.gapIf(p.Spawns > 0 || p.Starts > 0, "the time until a process exists or says something cannot be said")
+	s.gapIf(p.Obeys > lifecycle.StageKill, "a process that outlives SIGKILL cannot be said")
 	s.gapIf(p.StopTakes > healthy.StopTakes, "a process that takes its time to obey cannot be said")
 	var edits []scenarios.Edit
 	b := *s.servers[t.Server]
