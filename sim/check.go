@@ -119,6 +119,7 @@ func (w *world) step(in lifecycle.Input) {
 	w.in = in
 	w.result.Steps++
 	w.result.Inputs[in.Kind]++
+	w.meetInput()
 	w.inSubject = true
 	out := w.subject.Step(w.now, in)
 	w.inSubject = false
@@ -146,6 +147,7 @@ func (w *world) step(in lifecycle.Input) {
 	for _, c := range w.lost {
 		w.checkLost(c)
 	}
+	w.meetOutput(&out)
 	w.touched, w.lost = w.touched[:0], w.lost[:0]
 	w.epoch++
 	w.inSubject = true

@@ -24,6 +24,7 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 	}
 	if from != v.State {
 		w.checkTransition(id, from, v.State)
+		w.meetChange(from, phase, p, &v)
 	}
 	w.checkTruth(id, &v)
 	if v.Queued != c.queued {

@@ -17,6 +17,7 @@ func (w *world) perform(e *Entry) {
 	}
 	switch e.Op {
 	case OpDrain:
+		w.meetDrain()
 		w.drain()
 		return
 	case OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
@@ -28,6 +29,7 @@ func (w *world) perform(e *Entry) {
 		return
 	}
 	w.result.Actions[e.Op]++
+	w.meet(e)
 	switch e.Op {
 	case OpBorn:
 		w.born(t)
@@ -51,16 +53,19 @@ func (w *world) operate(e *Entry) {
 	switch e.Op {
 	case OpDown:
 		w.result.Actions[e.Op]++
+		w.meetTrouble(e)
 		w.goDown(e)
 		return
 	case OpExpire:
 		w.result.Actions[e.Op]++
+		w.meetTrouble(e)
 		w.expire(e)
 		return
 	}
 	if w.isOff() {
 		return
 	}
+	w.meetOperation(e)
 	switch e.Op {
 	case OpConfigure:
 		w.configure(e)

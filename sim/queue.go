@@ -106,7 +106,7 @@ func (w *world) queues(t turn) bool {
 // checkTurn holds a dial to the order of the queue and the bounds. Those that came in one step
 // have no order.
 func (w *world) checkTurn(i int32) {
-	for len(w.queue) > 0 && !w.queues(w.queue[0]) {
+	for len(w.queue) > 0 && (!w.queues(w.queue[0]) || w.runsOut(w.queue[0])) {
 		w.queue = w.queue[1:]
 	}
 	c := &w.configs[i]
@@ -114,6 +114,12 @@ func (w *world) checkTurn(i int32) {
 		w.fail("QUEUE-FIFO", "%v was dialed before %v, which came first", c.target, w.configs[w.queue[0].config].target)
 	}
 	w.unqueue(i)
+}
+
+// runsOut says that the time of a turn is over with this very step, whose refusals come after
+// its dials.
+func (w *world) runsOut(t turn) bool {
+	return w.in.Kind == lifecycle.InTimeReached && since(w.configs[t.config].queuedAt, w.now) >= w.queueTimeout()
 }
 
 func (w *world) checkCaps() {

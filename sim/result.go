@@ -19,6 +19,7 @@ type Result struct {
 	Replies   [4]uint64  // by lifecycle.ReplyKind
 	Refusals  [32]uint64 // by lifecycle.Reason
 	Coverage  Coverage
+	Reached   Reached    // situations of the catalogue
 	Violation *Violation // nil if every check held
 	Tape      *Tape      // of a recorded run and of one that found a violation
 }

@@ -345,5 +345,9 @@ func (s *scheduler) late() {
 		return
 	}
 	d := 1 + s.hash(3, s.choices)%uint64(maxDelay/time.Millisecond)
-	w.agenda.postpone(w.now + lifecycle.Instant(time.Duration(d)*time.Millisecond))
+	at := w.now + lifecycle.Instant(time.Duration(d)*time.Millisecond)
+	if d%2 == 0 && w.deadline <= w.now+lifecycle.Instant(maxDelay) {
+		at = max(w.deadline, w.now) // half of them try to come with a deadline
+	}
+	w.agenda.postpone(at)
 }

@@ -22,6 +22,7 @@ type workload struct {
 	events agenda            // of the operator and of whole servers
 	drain  lifecycle.Instant // when the daemon is shut down in the midst of everything, or Never
 	fleet  *fleet
+	base   lifecycle.Config // that the run began with
 }
 
 // agent is the state of one tenant's behaviour.
@@ -50,6 +51,7 @@ func newWorkload(w *world) *workload {
 		agents: make([]agent, w.opt.Tenants+1),
 		end:    lifecycle.Instant(w.opt.For),
 		fleet:  newFleet(&w.opt),
+		base:   w.opt.Config,
 	}
 	l.wakes.shape = w.opt.shape
 	l.drain = lifecycle.Never
@@ -350,7 +352,7 @@ func (l *workload) policy() *lifecycle.Policy {
 
 // reconfigure draws another T and another bound, about those that the run began with.
 func (l *workload) reconfigure(at lifecycle.Instant) {
-	c := &l.w.opt.Config
+	c := &l.base
 	e := l.add(at, 0, OpConfigure, 0)
 	switch e.Set = (&Change{c.IdleTimeout, c.MaxLive}); l.what.below(3) {
 	case 0:

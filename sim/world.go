@@ -68,6 +68,8 @@ type world struct {
 	spawning  int           // of them, those whose process does not exist
 	idleTicks int           // wakes of the subject since it last did something
 	cutAt     uint64        // the last step that abandoned an attempt
+	evictions int           // peers evicted in this step
+	ageings   int           // failures aged in it
 
 	result    *Result
 	hash      digest
@@ -83,6 +85,7 @@ type tenant struct {
 	expired uint32 // its tokens below have ended
 	claims  [MaxNames]claim
 	open    [MaxOpen]int32 // slots of its open tickets, oldest first
+	diedAt  lifecycle.Instant
 }
 
 // claim is what a tenant holds under one name, and what it was told of it.
@@ -137,6 +140,7 @@ type peer struct {
 	reclaimed uint64               // the step in which it was stopped to make room
 	mark      uint64               // the last step that touched it
 	timedOut  uint64               // the last step in which a call of it timed out
+	met       met
 	stagedAt  lifecycle.Instant
 	idleSince lifecycle.Instant
 	server    uint32 // and its place on the list of what runs of it
