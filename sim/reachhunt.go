@@ -25,8 +25,8 @@ func Hunt(seed uint64) Options {
 	m.Die, m.DieInTurn, m.Cancel, m.Reconnect, m.Rotate, m.Move = 60, 40, 80, 60, 60, 60
 	m.Release, m.Ensure, m.Policy, m.Configure, m.Abrupt = 60, 60, 200, 20, 700
 	f := DefaultFaults()
-	f.Slow, f.Flaky, f.Crashy, f.Hanging, f.Stubborn, f.Lose = 250, 250, 250, 200, 300, 80
-	f.Late, f.Twice, f.Relist = 500, 100, 200
+	f.Slow, f.Flaky, f.Crashy, f.Hanging, f.Stubborn, f.Lose = 200, 200, 500, 200, 300, 80
+	f.Late, f.Twice, f.Relist, f.Expire = 500, 100, 200, 700
 	s := []Schedule{{}, {Kind: Random}, {Kind: PCT, N: 4}, {Kind: Delay, N: 60}}[r.below(4)]
 	return Options{Seed: seed, Tenants: 12 + r.below(20), For: 20 * time.Minute, Config: c, Mix: &m, Faults: &f, Schedule: s, AuditEvery: 2048}
 }

@@ -305,6 +305,15 @@ func (s *scheduler) actor(it *item) uint64 {
 	return s.w.actor(it)
 }
 
+// isCompletion tells what the subject is told apart from what becomes of its daemon.
+func (it *item) isCompletion() bool {
+	switch it.kind {
+	case itemBound, itemOrphan, itemUp, itemAction:
+		return false
+	}
+	return true
+}
+
 // actorOf returns who acts.
 func actorOf(e *Entry) uint64 {
 	if e.Tenant == 0 {
@@ -321,7 +330,7 @@ func (w *world) actor(it *item) uint64 {
 		return actorCall | targetHash(w.configs[t.config].target, uint32(t.tenant))
 	}
 	id := int(it.ref >> 32)
-	if id == 0 || id >= len(w.peers) {
+	if !it.isCompletion() || id >= len(w.peers) {
 		return actorDaemon
 	}
 	target := targetHash(w.configs[w.peers[id].config].target, 0)
@@ -340,7 +349,7 @@ func targetHash(t Target, more uint32) uint64 {
 // late is the turn of the order of FIFO, in which some completions are put off.
 func (s *scheduler) late() {
 	w := s.w
-	if w.agenda.at() > w.now || w.source.at() <= w.now || !s.momentHasCome() {
+	if w.agenda.at() > w.now || w.source.at() <= w.now || !w.agenda.heap[0].isCompletion() || !s.momentHasCome() {
 		w.plainTurn()
 		return
 	}

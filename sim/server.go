@@ -72,8 +72,7 @@ func (w *world) spawn(id lifecycle.PeerID, gen lifecycle.Generation, config int3
 	case Breaks:
 		kind = itemBroken
 	case Exits:
-		kind = itemExited
-		p.exiting = true
+		kind = itemExited // or earlier, when it is told to stop
 	case Hangs:
 		return
 	}
