@@ -179,15 +179,20 @@ func (s *script) sleep(at lifecycle.Instant) {
 	}
 }
 
-// probes are instants up to another one at which what became unused, or failed, at the
-// beginning of the pause must have been stopped or have aged: half a tick after the last one
-// that may do it.
+// probes are instants up to another one at which what became unused, or failed, at the time of
+// some action must have been stopped or have aged: half a tick after the last one that may do it.
 func (s *script) probes(to lifecycle.Instant) (all []lifecycle.Instant) {
 	c := &s.x.tape.Config
 	window := s.idle + s.idle/4 + s.idle/8
-	for _, after := range []time.Duration{0, c.ConnectTimeout, c.CallTimeout} {
-		if at := s.now + lifecycle.Instant(after+window); window > 0 && at < to {
-			all = append(all, at)
+	times := []lifecycle.Instant{s.now}
+	for _, l := range s.lines {
+		times = append(times, l.at)
+	}
+	for _, from := range times {
+		for _, after := range []time.Duration{0, c.ConnectTimeout, c.CallTimeout} {
+			if at := from + lifecycle.Instant(after+window); window > 0 && at > s.now && at < to {
+				all = append(all, at)
+			}
 		}
 	}
 	slices.Sort(all)

@@ -25,7 +25,7 @@ const simUsage = `usage: mayfly sim [flags]
 
 Drives the lifecycle machine through a busy daemon's days in virtual time and checks
 every step. Equal flags give equal output, byte for byte. A broken rule ends the run with
-exit code 1 and leaves a tape to replay. Without flags: seed 1, 200 tenants, 24 hours.
+exit code 1 and leaves a tape to replay, a small one, and a scenario. Without flags: seed 1, 200 tenants, 24 hours.
 
 `
 
@@ -43,6 +43,7 @@ type simFlags struct {
 	replay      string
 	record      string
 	failures    string
+	shrink      shrinkFlag
 	trace       tracer
 }
 
@@ -79,6 +80,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.StringVar(&f.replay, "replay", "", "replay the tape in `FILE` (- for standard input) instead of drawing a run")
 	fs.StringVar(&f.record, "record", "", "write the tape of the run to `FILE`")
 	fs.StringVar(&f.trace.name, "trace", "", "show the run in `FILE`: a page if it ends with .html, else text")
+	fs.Var(&f.shrink, "shrink", shrinkUsage)
 	fs.StringVar(&f.failures, "failures", "mayfly-failures", "directory for the tapes of broken rules")
 	if err := fs.Parse(args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
@@ -112,7 +114,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 func onlyWithReplay(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(x *flag.Flag) {
 		switch x.Name {
-		case "replay", "json", "matrix", "subject", "trace":
+		case "replay", "json", "matrix", "subject", "trace", "shrink":
 		default:
 			err = errors.Join(err, fmt.Errorf("-%s does not go with -replay: the tape says it", x.Name))
 		}
@@ -207,8 +209,9 @@ func (f *simFlags) report(stdout, stderr io.Writer, r *sim.Result, replayed *sim
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly sim: the tape cannot be written: %v\n", err)
 	}
+	s := f.shrunk(stderr, r, replayed, path)
 	if f.json {
-		f.printJSON(stdout, r, path)
+		f.printJSON(stdout, r, path, s)
 	} else {
 		f.print(stdout, r)
 		if replayed != nil {
@@ -216,6 +219,7 @@ func (f *simFlags) report(stdout, stderr io.Writer, r *sim.Result, replayed *sim
 		}
 		if r.Violation != nil {
 			printViolation(stdout, r.Violation, path+f.subject.flag())
+			s.print(stdout, f.subject.flag())
 		}
 	}
 	switch {
@@ -320,9 +324,10 @@ type simViolation struct {
 	Step   uint64 `json:"step"`
 	At     string `json:"at"`
 	Tape   string `json:"tape,omitempty"`
+	Small  *small `json:"small,omitempty"`
 }
 
-func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string) {
+func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string, s *small) {
 	o := &f.options
 	out := simReport{Seed: o.Seed, Tenants: o.Tenants, For: o.For.String(), Steps: r.Steps, Events: r.Events,
 		Hash: fmt.Sprintf("%016x", r.Hash), Config: map[string]string{}, Counts: map[string]uint64{},
@@ -338,7 +343,7 @@ func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string) {
 		out.Counts[l.What] = l.N
 	}
 	if v := r.Violation; v != nil {
-		out.Violation = &simViolation{v.ID, v.Clause, v.Text, v.Detail, v.Step, time.Duration(v.At).String(), path}
+		out.Violation = &simViolation{v.ID, v.Clause, v.Text, v.Detail, v.Step, time.Duration(v.At).String(), path, s}
 	}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
