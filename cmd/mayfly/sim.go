@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,9 @@ import (
 
 // runSim is the subcommand sim.
 func runSim(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "explore" {
+		return runExplore(ctx, args[1:], stdout, stderr, nil)
+	}
 	return simulate(ctx, args, stdin, stdout, stderr, sim.NewMachine)
 }
 
@@ -38,13 +42,13 @@ type simFlags struct {
 	subject subject
 	json    bool
 
-	reconfigure bool
-	matrix      bool
-	replay      string
-	record      string
-	failures    string
-	shrink      shrinkFlag
-	trace       tracer
+	draw     drawFlags
+	matrix   bool
+	replay   string
+	record   string
+	failures string
+	shrink   shrinkFlag
+	trace    tracer
 }
 
 func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
@@ -73,7 +77,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 		o.Schedule, err = sim.ParseSchedule(s)
 		return err
 	})
-	fs.BoolVar(&f.reconfigure, "reconfigure", false, "change idle-timeout and max-live under way")
+	f.draw.define(fs)
 	fs.Var(&f.subject, "subject", "what to test: machine (the default), or published[:reading,...], RFC 0204's algorithm; published:help lists its readings")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.BoolVar(&f.matrix, "matrix", false, "print the whole matrix of standings and inputs")
@@ -101,13 +105,11 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 		return nil, fmt.Errorf("%d tenants for %v simulate nothing; use 1 tenant and 1ns or more", o.Tenants, o.For)
 	}
 	o.Record = f.record != ""
-	if f.reconfigure {
-		mix := sim.DefaultMix()
-		mix.Configure = 5 // of a thousand turns
-		o.Mix = &mix
+	if err := f.draw.draw(o); err != nil {
+		return nil, err
 	}
 	f.subject.fit(o)
-	return f, o.WithDefaults().Validate()
+	return f, o.Validate()
 }
 
 // onlyWithReplay refuses flags that a tape already answers.
@@ -220,6 +222,7 @@ func (f *simFlags) report(stdout, stderr io.Writer, r *sim.Result, replayed *sim
 		if r.Violation != nil {
 			printViolation(stdout, r.Violation, path+f.subject.flag())
 			s.print(stdout, f.subject.flag())
+			f.subject.explain(stdout, cmp.Or(r.Tape, replayed), f.options.Stop)
 		}
 	}
 	switch {
@@ -265,10 +268,12 @@ func (f *simFlags) print(w io.Writer, r *sim.Result) {
 	if o.Schedule.Kind != sim.FIFO {
 		fmt.Fprintf(w, "  %-16s %v\n", "schedule", o.Schedule)
 	}
+	printDraw(w, o)
 	fmt.Fprintf(w, "steps %d, events %d, audits of the whole state %d\n", r.Steps, r.Events, r.Audits)
 	for _, l := range r.Story() {
 		fmt.Fprintf(w, "  %10d %s\n", l.N, l.What)
 	}
+	printFired(w, o, r)
 	fmt.Fprintln(w, "transitions")
 	r.Coverage.WriteTransitions(w)
 	fmt.Fprintf(w, "coverage: %d cells of standing × input → standing\n", r.Coverage.Covered())
@@ -310,6 +315,9 @@ type simReport struct {
 	Steps       uint64            `json:"steps"`
 	Events      uint64            `json:"events"`
 	Hash        string            `json:"hash"`
+	Features    map[string]int    `json:"features,omitempty"`
+	Faults      map[string]int    `json:"faults,omitempty"`
+	Fired       []firedFault      `json:"fired"`
 	Counts      map[string]uint64 `json:"counts"`
 	Transitions []sim.Cell        `json:"transitions"`
 	Coverage    []sim.Cell        `json:"coverage"`
@@ -342,6 +350,10 @@ func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string, s *small) 
 	for _, l := range r.Story() {
 		out.Counts[l.What] = l.N
 	}
+	if o.Mix != nil && o.Faults != nil {
+		out.Features, out.Faults = strengthMap(o.Mix.Strengths()), strengthMap(o.Faults.Strengths())
+	}
+	out.Fired = firedFaults(o, r)
 	if v := r.Violation; v != nil {
 		out.Violation = &simViolation{v.ID, v.Clause, v.Text, v.Detail, v.Step, time.Duration(v.At).String(), path, s}
 	}

@@ -16,6 +16,8 @@ type subject struct {
 	text string
 	make func(lifecycle.Config) sim.Subject // nil when the flag was not given, or says machine
 	list bool                               // the readings were asked for
+
+	readings published.Options
 }
 
 // String implements flag.Value.
@@ -38,7 +40,7 @@ func (s *subject) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	s.text, s.make = text, published.New(o)
+	s.text, s.readings, s.make = text, o, published.New(o)
 	return nil
 }
 
@@ -62,6 +64,20 @@ func (s *subject) fit(o *sim.Options) {
 		mix.Policy = 0
 	}
 	o.Mix = mix
+}
+
+// explain says which steps of the published algorithm a violation hangs on, if that is the subject. What
+// cannot be explained is still printed as a violation.
+func (s *subject) explain(w io.Writer, t *sim.Tape, stop func() bool) {
+	if s.make == nil || t == nil {
+		return
+	}
+	e, err := published.Explain(t, s.readings, stop)
+	if err != nil {
+		fmt.Fprintf(w, "  not explained: %v\n", err)
+		return
+	}
+	e.Print(w)
 }
 
 // flag returns what a command line needs to choose the same subject again.

@@ -14,7 +14,7 @@ func TestSimSubject(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "failures")
 	day := []string{"-tenants", "40", "-for", "4h", "-failures", dir, "-subject"}
 	o := simRun(t, sim.NewMachine, "", append(day, "published")...)
-	wants(t, o, exitFailed, "VIOLATION ", ".tape -subject published\n")
+	wants(t, o, exitFailed, "VIOLATION ", ".tape -subject published\n", "hangs on ", "RFC 0204, ")
 	wants(t, simRun(t, sim.NewMachine, "", append(day, "published:mended")...), exitOK)
 	wants(t, simRun(t, sim.NewMachine, "", append(day, "machine")...), exitOK)
 }

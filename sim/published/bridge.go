@@ -166,7 +166,7 @@ func (d *daemon) sessionOver(x *process, why lifecycle.Reason) {
 		c := x.calls[0]
 		d.endCall(c)
 		d.abandon(c, why)
-		d.markFailed(p, x, why)
+		d.markFailed(p, why)
 	}
 	if d.noticesDeathOf(x) {
 		d.become(p, lifecycle.Failed, why, p.entry.tools)

@@ -26,7 +26,7 @@ func (d *daemon) call(t lifecycle.Ticket, c claim, p *peer) {
 	}
 	x := p.session
 	if x == nil || x.phase != lifecycle.Up { // "the call never landing"
-		d.markFailed(p, x, lifecycle.ReasonTransport)
+		d.markFailed(p, lifecycle.ReasonTransport)
 		d.refuse(t, p, lifecycle.ReasonFailed)
 		return
 	}
@@ -48,20 +48,20 @@ func (d *daemon) callDone(t lifecycle.Ticket, done lifecycle.DoneKind) {
 	}
 	d.endCall(c)
 	if done == lifecycle.DoneTransport {
-		d.markFailed(c.on.peer, c.on, lifecycle.ReasonTransport)
+		d.markFailed(c.on.peer, lifecycle.ReasonTransport)
 	}
 }
 
-// markFailed is what a call that did not land does: "Only Transport touches peer state." STATED (mark):
-// "allowed() returns Fingerprint rather than a hex string, so the typed id runs to the edge": the handler
-// finds the peer by its id, whichever process of it the call was on. "Marking a peer failed preserves
-// its tool list." (Health is state, not a return value)
-func (d *daemon) markFailed(p *peer, on *process, why lifecycle.Reason) {
+// markFailed is what a call that did not land does: "Only Transport touches peer state." "Marking a peer
+// failed preserves its tool list." (Health is state, not a return value). The handler finds the peer
+// by its id, since "allowed() returns Fingerprint rather than a hex string, so the typed id runs to the
+// edge". OPEN (mark): the id may have been evicted, reconnected or declared anew since the call went out.
+func (d *daemon) markFailed(p *peer, why lifecycle.Reason) {
 	e := p.entry
 	if e == nil || e.state == lifecycle.Failed || d.draining {
 		return
 	}
-	if d.opt.Mark == MarkByIncarnation && (p.session != on || e.state != lifecycle.Connected) {
+	if d.opt.Mark == MarkIfConnected && e.state != lifecycle.Connected {
 		return
 	}
 	d.become(p, lifecycle.Failed, why, e.tools)

@@ -11,8 +11,8 @@
 //
 // Every step quotes the sentence that it comes from. Where the text leaves a step open, [Options]
 // has a field for it: its zero value is the plain reading, the others are alternatives, and
-// [Steps] says what each is about. [Kind] takes the kindest reading of every open step. Two of the steps
-// are not open: the text decides them, and their alternative departs from it. [Step].Stated says which, and
+// [Steps] says what each is about. [Kind] takes the kindest reading of every open step. One of the steps is
+// not open: the text decides it, and its alternative departs from it. [Step].Stated says which, and
 // [Mended] departs.
 //
 // The simulator's world asks for things of which the document does not speak. They are done in the

@@ -13,13 +13,13 @@ type Reading uint8
 
 // The readings of each step, plain ones first. See [Steps].
 const (
-	DeathAtCall Reading = iota // stated
+	DeathAtCall Reading = iota
 	DeathAtOnce
 )
 
 const (
-	MarkByID Reading = iota // stated
-	MarkByIncarnation
+	MarkAlways Reading = iota
+	MarkIfConnected
 )
 
 const (
@@ -88,44 +88,6 @@ type Options struct {
 	Reaped    Reading
 	Reconnect Reading
 	Caller    Reading
-}
-
-// Step is a step of the algorithm that can be read in more than one way.
-type Step struct {
-	Name     string
-	Stated   bool     // the text decides it, and the readings after the first depart from it
-	Readings []string // by Reading
-	Kindest  Reading
-	Text     string
-	field    func(*Options) *Reading
-}
-
-// Steps lists them.
-var Steps = []Step{
-	{"death", true, []string{"at-call", "at-once"}, DeathAtOnce,
-		"when the end of a process or session is noticed", func(o *Options) *Reading { return &o.Death }},
-	{"mark", true, []string{"by-id", "by-incarnation"}, MarkByIncarnation,
-		"what a call that failed in transport marks as failed", func(o *Options) *Reading { return &o.Mark }},
-	{"clock", false, []string{"dispatch", "answer", "in-flight"}, ClockInFlight,
-		"what starts the idle clock: the dispatch; every change and answer too; and it stands still during a call", func(o *Options) *Reading { return &o.Clock }},
-	{"failed-call", false, []string{"use", "no-use"}, FailedCallIsNoUse,
-		"whether a call to a Failed peer is use", func(o *Options) *Reading { return &o.Failed }},
-	{"evict", false, []string{"state-first", "process-first", "gated"}, EvictGated,
-		"whether the state changes before the process is removed or after, or all of it under the gate", func(o *Options) *Reading { return &o.Evict }},
-	{"successor", false, []string{"at-once", "awaits-exit"}, SuccessorAwaitsExit,
-		"whether a connect waits for the end of an earlier process under the same id", func(o *Options) *Reading { return &o.Successor }},
-	{"teardown", false, []string{"running", "attempt-too"}, TeardownOfAttemptToo,
-		"whether tearing a peer down ends a connect that is under way", func(o *Options) *Reading { return &o.Teardown }},
-	{"late", false, []string{"by-id", "same-entry"}, LateSameEntry,
-		"to what the result of a connect applies when the declaration went meanwhile", func(o *Options) *Reading { return &o.Late }},
-	{"sweep", false, []string{"one-by-one", "together"}, SweepTogether,
-		"whether the reaper waits for one process before it stops the next", func(o *Options) *Reading { return &o.Sweep }},
-	{"reaped", false, []string{"collected", "rechecked"}, ReapedRechecked,
-		"whether the reaper looks again before it stops what it found expired", func(o *Options) *Reading { return &o.Reaped }},
-	{"reconnect", false, []string{"ungated", "gated"}, ReconnectGated,
-		"whether a reconnect holds the gate while it removes the old process", func(o *Options) *Reading { return &o.Reconnect }},
-	{"caller", false, []string{"detached", "dropped"}, CallerDetached,
-		"whether a connect goes on when the caller that began it gives up", func(o *Options) *Reading { return &o.Caller }},
 }
 
 // Kind returns the kindest reading of every open step; the steps that the text decides stay as it has

@@ -95,7 +95,7 @@ func (d *daemon) fire(x timer) {
 	case timerCall:
 		d.endCall(x.call)
 		d.abandon(x.call, lifecycle.ReasonCallTimeout)
-		d.markFailed(x.call.on.peer, x.call.on, lifecycle.ReasonCallTimeout)
+		d.markFailed(x.call.on.peer, lifecycle.ReasonCallTimeout)
 	}
 }
 

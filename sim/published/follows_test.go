@@ -1,0 +1,191 @@
+package published_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/sim"
+)
+
+// lab drives a subject by hand, beyond the first rule that breaks, to see what follows from it.
+type lab struct {
+	t       *testing.T
+	subject sim.Subject
+	now     lifecycle.Instant
+	dials   int
+	stops   int
+	replies map[lifecycle.Ticket]lifecycle.Reply
+}
+
+func newLab(t *testing.T, readings string) *lab {
+	return &lab{t: t, subject: subject(t, readings)(lifecycle.DefaultConfig()), replies: map[lifecycle.Ticket]lifecycle.Reply{}}
+}
+
+// at wakes the subject whenever it asks for it until an instant, and then feeds an input.
+func (l *lab) at(d time.Duration, in lifecycle.Input) {
+	l.until(d)
+	l.feed(in)
+}
+
+func (l *lab) until(d time.Duration) {
+	for l.subject.Deadline() < lifecycle.Instant(d) {
+		l.now = max(l.now, l.subject.Deadline())
+		l.feed(lifecycle.TimeReached())
+	}
+	l.now = lifecycle.Instant(d)
+}
+
+func (l *lab) feed(in lifecycle.Input) {
+	out := l.subject.Step(l.now, in)
+	for _, e := range out.Effects {
+		switch e.Kind {
+		case lifecycle.EffectDial:
+			l.dials++
+		case lifecycle.EffectStop:
+			l.stops++
+		case lifecycle.EffectAbandonDial, lifecycle.EffectAbandonCall, lifecycle.EffectForget:
+		}
+	}
+	for _, r := range out.Replies {
+		l.replies[r.Ticket] = r
+	}
+}
+
+var fpA = lifecycle.Fingerprint{31: 1}
+
+// claimed starts an owner with one claim.
+func (l *lab) claimed(o lifecycle.OwnerID) {
+	l.feed(lifecycle.OwnerBorn(o))
+	l.feed(lifecycle.Declare(0, o, 1, fpA))
+}
+
+// wants compares counts of effects and the state of the one peer.
+func (l *lab) wants(what string, dials, stops int, state lifecycle.State) {
+	l.t.Helper()
+	if v := l.subject.View(1); l.dials != dials || l.stops != stops || v.State != state {
+		l.t.Errorf("%s: %d dials, %d stops, %s; want %d, %d, %s", what, l.dials, l.stops, v.State, dials, stops, state)
+	}
+}
+
+// wantsReply compares the answer of a ticket.
+func (l *lab) wantsReply(ticket lifecycle.Ticket, kind lifecycle.ReplyKind, why lifecycle.Reason) {
+	l.t.Helper()
+	if r := l.replies[ticket]; r.Kind != kind || r.Reason != why {
+		l.t.Errorf("ticket %d was answered %s, %s; want %s, %s", ticket, r.Kind, r.Reason, kind, why)
+	}
+}
+
+const (
+	ticket1 = lifecycle.Ticket(1)
+	ticket2 = lifecycle.Ticket(2)
+)
+
+// A declaration that goes during its connect leaves a process that nobody stops, for as long as the daemon runs.
+func TestOrphanLivesForEver(t *testing.T) {
+	for readings, stops := range map[string]int{"mended,teardown=running,late=by-id": 0, "mended,teardown=running": 1, "mended": 1, "": 0} {
+		l := newLab(t, readings)
+		l.claimed(1)
+		l.feed(lifecycle.Dispatch(ticket1, 1, 1))
+		l.at(time.Second, lifecycle.Release(0, 1, 1))
+		l.at(1500*time.Millisecond, lifecycle.InputConnected(1, 1, 3))
+		l.until(24 * time.Hour)
+		if l.dials != 1 || (l.stops > 0) != (stops > 0) {
+			t.Errorf("%q: after a day %d dials and %d stops; want 1, and stops: %t", readings, l.dials, l.stops, stops > 0)
+		}
+	}
+}
+
+// A newcomer's first call is refused because a call of somebody who has gone did not land: nothing
+// was even tried for it, and nothing will be for T.
+func TestNewcomerIsRefusedForAnOldCall(t *testing.T) {
+	for readings, refused := range map[string]bool{"mended,mark=always": true, "": true, "kind": false, "mended": false, "machine": false} {
+		l := newLab(t, readings)
+		l.claimed(1)
+		l.feed(lifecycle.Dispatch(ticket1, 1, 1))
+		l.at(time.Second, lifecycle.InputConnected(1, 1, 3))
+		l.at(5*time.Second, lifecycle.OwnerDied(1))
+		l.claimed(2)
+		l.at(6*time.Second, lifecycle.Exited(1, 1))
+		l.at(10*time.Second, lifecycle.Dispatch(ticket2, 2, 1))
+		l.until(20 * time.Minute)
+		if refused {
+			l.wantsReply(ticket2, lifecycle.ReplyRefused, lifecycle.ReasonFailed)
+		}
+		if tried := l.dials == 2; tried == refused {
+			t.Errorf("%s: %d dials after the newcomer's call; want it refused %t", readings, l.dials, refused)
+		}
+	}
+}
+
+// A call that meets an eviction finds a peer that is listed as Connected and has no connection.
+func TestCallMeetsAnEviction(t *testing.T) {
+	for readings, refused := range map[string]bool{"mended,evict=process-first": true, "mended": false, "machine": false} {
+		l := newLab(t, readings)
+		l.claimed(1)
+		l.feed(lifecycle.Dispatch(ticket1, 1, 1))
+		l.at(time.Second, lifecycle.InputConnected(1, 1, 3))
+		l.at(2*time.Second, lifecycle.CallDone(ticket1, lifecycle.DoneAnswered))
+		l.at(37*time.Minute+30*time.Second+1, lifecycle.Dispatch(ticket2, 1, 1))
+		if refused {
+			l.wantsReply(ticket2, lifecycle.ReplyRefused, lifecycle.ReasonFailed)
+			continue
+		}
+		l.at(37*time.Minute+31*time.Second, lifecycle.Exited(1, 1))
+		l.wants(readings, 2, 1, lifecycle.Connecting)
+	}
+}
+
+// Whoever calls a Failed peer every ten minutes never sees it tried again.
+func TestSteadyCallsKeepAFailure(t *testing.T) {
+	for readings, dials := range map[string]int{"mended,failed-call=use": 1, "": 1, "mended": 2, "machine": 2} {
+		l := newLab(t, readings)
+		l.claimed(1)
+		l.feed(lifecycle.Dispatch(ticket1, 1, 1))
+		l.at(time.Second, lifecycle.ConnectFailed(1, 1))
+		l.at(2*time.Second, lifecycle.Exited(1, 1))
+		for m := 10; m < 60; m += 10 {
+			l.at(time.Duration(m)*time.Minute, lifecycle.Dispatch(ticket1+lifecycle.Ticket(m), 1, 1))
+			if l.dials > 1 {
+				break
+			}
+		}
+		if l.dials != dials {
+			t.Errorf("%q: %d dials in an hour of calls; want %d", readings, l.dials, dials)
+		}
+	}
+}
+
+// A reconnect that fails is tried again by the next call, seconds later: the bound of retries is T for
+// whoever reads the clock from the failure.
+func TestRetryBound(t *testing.T) {
+	for readings, dials := range map[string]int{"mended,clock=dispatch": 2, "": 2, "mended,clock=answer": 1, "machine": 1} {
+		l := newLab(t, readings)
+		l.claimed(1)
+		l.at(44*time.Minute+50*time.Second, lifecycle.Reconnect(ticket1, 1, 1))
+		l.at(44*time.Minute+51*time.Second, lifecycle.ConnectFailed(1, 1))
+		l.at(44*time.Minute+52*time.Second, lifecycle.Exited(1, 1))
+		l.at(45*time.Minute+10*time.Second, lifecycle.Dispatch(ticket2, 1, 1))
+		if l.dials != dials {
+			t.Errorf("%q: %d dials within twenty seconds; want %d", readings, l.dials, dials)
+		}
+	}
+}
+
+// With T = 0 nothing ages: a failure lasts until somebody reconnects, in the published algorithm and in
+// the project's own alike; the latter has a period of its own for it.
+func TestFailureWithoutT(t *testing.T) {
+	for _, readings := range []string{"", "kind", "machine"} {
+		cfg := lifecycle.DefaultConfig()
+		cfg.IdleTimeout = 0
+		l := newLab(t, readings)
+		l.subject = subject(t, readings)(cfg)
+		l.claimed(1)
+		l.feed(lifecycle.Dispatch(ticket1, 1, 1))
+		l.at(time.Second, lifecycle.ConnectFailed(1, 1))
+		l.at(2*time.Second, lifecycle.Exited(1, 1))
+		l.at(1000*time.Hour, lifecycle.Dispatch(ticket2, 1, 1))
+		l.wantsReply(ticket2, lifecycle.ReplyRefused, lifecycle.ReasonFailed)
+		l.wants(readings, 1, 1, lifecycle.Failed)
+	}
+}
