@@ -63,6 +63,10 @@ var Checks = []Check{
 	{"REPLY-LOST", "DI-9", "every ticket is answered within the bounds"},
 	{"REPLY-CAUSE", "DI-12", "a refusal names a reason that is true"},
 	{"SETTLED", "RC-2", "a settled ticket carries the state after the attempt"},
+	{"WAITERS", "DI-9", "no more callers wait for a peer than the bound says"},
+	{"WAIT-FIFO", "DI-9", "who waits for a peer is answered in the order of arrival"},
+	{"REASON", "ST-8", "events, listings and answers give the reason for which a peer failed"},
+	{"RETRY-AT", "DI-12", "a refusal says when to try again as the listing does"},
 	{"OWNER-TICKET", "CL-13", "no ticket waits for a claim that is gone"},
 	{"CANCEL", "CA-4", "a ticket ends when its caller gives up"},
 	{"FORGET", "CL-2", "a declaration is forgotten only when nobody claims it and nothing of it runs"},
@@ -202,6 +206,7 @@ func (w *world) audit() {
 	for id := range w.peers {
 		w.checkOverstay(lifecycle.PeerID(id))
 	}
+	w.checkStarved()
 	if w.auditor == nil {
 		return
 	}

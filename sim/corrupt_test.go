@@ -247,6 +247,25 @@ var callMutants = []mutant{
 			}
 		}
 	})},
+	{name: "lets too many wait", want: []string{"WAITERS"}, config: func(c *lifecycle.Config) { c.MaxWaiters = 100 },
+		world: func(c *lifecycle.Config) { c.MaxWaiters = 2 }},
+	{name: "serves the last to come first", want: []string{"WAIT-FIFO"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		slices.Reverse(out.Replies)
+	})},
+	{name: "refuses for another reason than it lists", want: []string{"REASON"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		for i := range out.Replies {
+			if out.Replies[i].Cause == lifecycle.ReasonConnect {
+				out.Replies[i].Cause = lifecycle.ReasonBroken
+			}
+		}
+	})},
+	{name: "promises a retry too early", want: []string{"RETRY-AT"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		for i := range out.Replies {
+			if out.Replies[i].Reason == lifecycle.ReasonFailed {
+				out.Replies[i].RetryAt = c.Now()
+			}
+		}
+	})},
 	{name: "answers twice", want: []string{"REPLY-ONCE"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
 		if len(out.Replies) > 0 {
 			out.Replies = append(out.Replies, out.Replies[0])
@@ -341,6 +360,11 @@ var eventMutants = []mutant{
 		}
 	}},
 	{name: "bids no farewell", want: []string{"FAREWELL"}, make: dropEvents(func(in lifecycle.Input, _ lifecycle.Event) bool { return in.Kind == lifecycle.InRelease })},
+	{name: "tells no reason", want: []string{"REASON"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		for i := range out.Events {
+			out.Events[i].Reason = lifecycle.NoReason
+		}
+	})},
 	{name: "tells a joining owner nothing", want: []string{"EVENT-MISSING"}, make: dropEvents(func(_ lifecycle.Input, e lifecycle.Event) bool { return e.Replay })},
 }
 

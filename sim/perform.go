@@ -170,7 +170,8 @@ func (w *world) move(e *Entry, c *claim, to int32) {
 	for _, slot := range a.open[:a.nOpen] {
 		if t := &w.tickets[slot]; t.phase == ticketWaiting && t.name == e.Name && t.config != 0 {
 			w.configs[t.config].waiting--
-			t.config = to
+			w.arrivals++
+			t.config, t.turn = to, w.arrivals // behind those who wait there
 			w.configs[to].waiting++
 			w.want(to)
 		}

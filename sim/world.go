@@ -54,22 +54,24 @@ type world struct {
 	retold   int32   // owners told of a new list in this step
 	peaceful bool    // upon the exit of the step nothing fails
 
-	epoch     uint64 // of the step under way, or the next one
-	seq       uint64
-	drainedAt lifecycle.Instant
-	draining  bool
-	again     *restart      // under way, nil if none is
-	err       error         // why the run was given up, which is nobody's fault
-	inSubject bool          // to know whose panic it is
-	maxStop   time.Duration // the longest stop of any incarnation so far
-	maxBudget time.Duration // the longest that any claim asked for, for an attempt and a call
-	live      int           // incarnations that have not exited
-	dialing   int           // of them, those being dialed
-	spawning  int           // of them, those whose process does not exist
-	idleTicks int           // wakes of the subject since it last did something
-	cutAt     uint64        // the last step that abandoned an attempt
-	evictions int           // peers evicted in this step
-	ageings   int           // failures aged in it
+	epoch       uint64 // of the step under way, or the next one
+	seq         uint64
+	drainedAt   lifecycle.Instant
+	draining    bool
+	again       *restart      // under way, nil if none is
+	err         error         // why the run was given up, which is nobody's fault
+	inSubject   bool          // to know whose panic it is
+	maxStop     time.Duration // the longest stop of any incarnation so far
+	maxBudget   time.Duration // the longest that any claim asked for, for an attempt and a call
+	live        int           // incarnations that have not exited
+	dialing     int           // of them, those being dialed
+	spawning    int           // of them, those whose process does not exist
+	idleTicks   int           // wakes of the subject since it last did something
+	cutAt       uint64        // the last step that abandoned an attempt
+	evictions   int           // peers evicted in this step
+	ageings     int           // failures aged in it
+	arrivals    uint64        // waits that began so far
+	reclaimedAt uint64        // the last step in which something was stopped to make room
 
 	result    *Result
 	hash      digest
@@ -115,6 +117,9 @@ type config struct {
 	reconnect bool // a reconnect was asked for and its attempt has not ended
 	failed    bool // the last attempt or session failed, at failedAt
 	failedAt  lifecycle.Instant
+	cause     lifecycle.Reason // of the last failure, as listed
+	served    uint64           // the place of the wait that was answered last, in step servedAt
+	servedAt  uint64
 }
 
 // peer is the world's truth about the newest incarnation in a slot of the subject.
@@ -141,6 +146,7 @@ type peer struct {
 	mark      uint64               // the last step that touched it
 	timedOut  uint64               // the last step in which a call of it timed out
 	met       met
+	dropped   uint64 // the step in which its attempt was abandoned
 	stagedAt  lifecycle.Instant
 	idleSince lifecycle.Instant
 	server    uint32 // and its place on the list of what runs of it
@@ -163,8 +169,9 @@ type ticket struct {
 	phase  ticketPhase
 	op     Op
 	name   uint8
-	joined bool // a reconnect was under way when this one was asked for
-	ghost  bool // of an owner that was dead when it asked
+	joined bool   // a reconnect was under way when this one was asked for
+	ghost  bool   // of an owner that was dead when it asked
+	turn   uint64 // its place among all waits
 	tenant int32
 	config int32 // waited for, or admitted to; 0 when there was no claim
 	peer   lifecycle.PeerID
@@ -283,7 +290,8 @@ func (w *world) openTicket(tenant int32, name uint8, op Op) int32 {
 	a := &w.tenants[tenant]
 	a.open[a.nOpen] = slot
 	a.nOpen++
-	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant,
+	w.arrivals++
+	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant, turn: w.arrivals,
 		ghost: !a.alive, config: a.claims[name-1].config}
 	if c := w.tickets[slot].config; c != 0 {
 		w.configs[c].waiting++
