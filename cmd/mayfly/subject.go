@@ -53,17 +53,11 @@ func (s *subject) listed(w io.Writer) error {
 	return flag.ErrHelp
 }
 
-// fit takes out of a workload what the subject does not know.
+// fit takes out of a run what the subject does not know.
 func (s *subject) fit(o *sim.Options) {
-	if s.make == nil {
-		return
+	if s.make != nil {
+		published.Fit(o)
 	}
-	mix := published.Mix()
-	if o.Mix != nil {
-		*mix = *o.Mix
-		mix.Policy = 0
-	}
-	o.Mix = mix
 }
 
 // explain says which steps of the published algorithm a violation hangs on, if that is the subject. What

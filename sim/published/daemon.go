@@ -109,8 +109,7 @@ func (d *daemon) handle(in *lifecycle.Input) {
 	case lifecycle.InTimeReached:
 		d.timeReached()
 	case lifecycle.InConfigure:
-		d.cfg = *in.Config
-		d.reaper.restart(d.now, &d.cfg)
+		d.configure(in.Config)
 	case lifecycle.InDrain:
 		d.drain()
 	case lifecycle.InStarted, lifecycle.InSpawned: // for budgets and bounds that it does not have

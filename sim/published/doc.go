@@ -20,8 +20,8 @@
 // observed; calls have a timeout, which is an outcome of the transport; the standing of a peer is
 // told to an owner that joins it, and that it is gone to one that leaves; an owner's death is an
 // unregister of all its claims; a waiter whose claim or caller goes is answered at once; a tool list
-// that was read again is taken over; a drain stops everything. Bounds, policies and start budgets are
-// ignored, and [Mix] does not draw policies.
+// that was read again is taken over; a drain stops everything. Bounds, policies, start
+// budgets and a period of their own for failures are ignored; [Fit] takes them out of a run.
 //
 // # How waiting is written
 //

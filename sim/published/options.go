@@ -179,10 +179,23 @@ func New(o Options) func(lifecycle.Config) sim.Subject {
 	return func(cfg lifecycle.Config) sim.Subject { return newDaemon(cfg, o) }
 }
 
-// Mix returns the simulator's workload without what the document does not know: policies of a
-// claim.
+// Mix returns the simulator's default workload without what the document does not know.
 func Mix() *sim.Mix {
-	m := sim.DefaultMix()
-	m.Policy = 0
-	return &m
+	o := sim.Options{Mix: new(sim.Mix)}
+	*o.Mix = sim.DefaultMix()
+	Fit(&o)
+	return o.Mix
+}
+
+// Fit takes out of a run what the document does not know: policies of a claim, bounds of what
+// runs, dials and queues, start budgets, and a period of their own for failures.
+func Fit(o *sim.Options) {
+	if o.Mix != nil {
+		m := *o.Mix
+		m.Policy = 0
+		o.Mix = &m
+	}
+	c := &o.Config
+	c.MaxLive, c.MaxDialing, c.MaxSpawning, c.MaxQueued = 0, 0, 0, 0
+	c.StartTimeout, c.FailedRetry = 0, 0
 }

@@ -12,7 +12,14 @@ type reaper struct {
 	ready    []*op             // to go on with in the next wake
 }
 
-func (r *reaper) restart(now lifecycle.Instant, _ *lifecycle.Config) { r.origin, r.last = now, now }
+// configure takes a configuration over, of which the document does not say that it can change; the
+// reaper's ticks begin anew when T does.
+func (d *daemon) configure(c *lifecycle.Config) {
+	if c.IdleTimeout != d.cfg.IdleTimeout {
+		d.reaper.origin, d.reaper.last = d.now, d.now
+	}
+	d.cfg = *c
+}
 
 // watch counts the entries that ticks are for, so that a daemon without any never wakes.
 func (r *reaper) watch(from, to lifecycle.State) {
@@ -47,18 +54,11 @@ func (d *daemon) nextTick() lifecycle.Instant {
 // whether a peer with a call in flight sits unused.
 func (d *daemon) expired(p *peer) bool {
 	e := p.entry
-	if e == nil || !reapable(e.state) || d.now-e.used < lifecycle.Instant(d.period(e)) {
+	if e == nil || !reapable(e.state) || d.now-e.used < lifecycle.Instant(d.cfg.IdleTimeout) {
 		return false
 	}
 	busy := p.session != nil && len(p.session.calls) > 0
 	return d.opt.Clock != ClockInFlight || !busy || e.state == lifecycle.Failed
-}
-
-func (d *daemon) period(e *entry) int64 {
-	if e.state == lifecycle.Failed && d.cfg.FailedRetry > 0 {
-		return int64(d.cfg.FailedRetry)
-	}
-	return int64(d.cfg.IdleTimeout)
 }
 
 // tick: "The reaper stops." OPEN (sweep): one task that waits for each process in turn, or for all at

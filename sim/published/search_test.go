@@ -6,22 +6,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mayfly-mcp/mayfly/sim"
 	"github.com/mayfly-mcp/mayfly/sim/published"
 )
 
-var seeds = flag.Int("seeds", 4, "runs for each reading in the search")
+var seeds = flag.Int("seeds", 10, "runs for each reading in the search")
 
-// broken lists which rules break with which readings, each of them a change of the mended algorithm unless it
-// says otherwise. What a search finds beyond it is a finding that README.md lacks.
+// broken lists which rules break with which readings. What a search finds beyond it is a finding that
+// README.md lacks.
 var broken = []struct {
 	readings string
 	rules    []string
 }{
 	{"machine", nil},
-	{"", []string{"STATUS", "EVENT-PATH", "PROC-ONE", "AGE-LATE", "AGE-EARLY", "EVICT-EARLY", "EVICT-LATE"}},
+	{"", []string{"EVICT-EARLY", "STATUS", "EVICT-BUSY", "AGE-EARLY", "EVENT-PATH", "AGE-LATE", "PROC-ONE", "EVICT-LATE"}},
 	{"kind", []string{"STATUS"}},
 	{"mended", nil},
 	{"mended,death=at-call", []string{"STATUS"}},
@@ -34,38 +33,47 @@ var broken = []struct {
 	{"mended,evict=state-first,successor=at-once", []string{"PROC-ONE"}},
 	{"mended,reconnect=ungated", nil},
 	{"mended,reconnect=ungated,successor=at-once", []string{"PROC-ONE"}},
-	{"mended,evict=process-first", []string{"STATUS"}},
+	{"mended,evict=process-first", []string{"STATUS", "AGE-LATE"}},
 	{"mended,failed-call=use", []string{"AGE-LATE"}},
-	{"mended,clock=answer", nil}, // with T of half an hour and calls of half a minute
-	{"mended,clock=dispatch", []string{"EVICT-EARLY", "AGE-EARLY"}},
+	{"mended,clock=answer", []string{"EVICT-BUSY"}},
+	{"mended,clock=dispatch", []string{"EVICT-EARLY", "EVICT-BUSY", "AGE-EARLY"}},
 	{"mended,sweep=one-by-one", []string{"EVICT-LATE", "AGE-LATE"}},
 	{"mended,reaped=collected", []string{"SETTLED"}},
+	{"mended,sweep=one-by-one,reaped=collected", []string{"EVICT-LATE", "AGE-LATE", "EVICT-EARLY", "EVICT-BUSY", "AGE-EARLY"}},
 	{"mended,caller=dropped", []string{"STATUS", "QUEUE-IDLE"}},
 }
 
-// A search finds no other rules broken than README.md says, and with -seeds large enough all of those.
+// A search over a swarm finds no other rules broken than README.md says.
 func TestWhatEachReadingBreaks(t *testing.T) {
 	for _, b := range broken {
 		found := map[string]int{}
 		for seed := range *seeds {
-			res, err := sim.Run(sim.Options{Seed: uint64(seed + 1), Tenants: 60, For: 4 * time.Hour,
-				Mix: published.Mix(), Subject: subject(t, b.readings)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if v := res.Violation; v == nil {
-				found["-"]++
-			} else if found[v.ID]++; !slices.Contains(b.rules, v.ID) {
+			switch v := swarm(t, uint64(seed+1), b.readings).Violation; {
+			case v == nil:
+				found["none"]++
+			case !slices.Contains(b.rules, v.ID):
 				t.Errorf("%q, seed %d: %v", b.readings, seed+1, v)
+			default:
+				found[v.ID]++
 			}
 		}
 		var line []string
-		for _, rule := range append(slices.Clone(b.rules), "-") {
+		for _, rule := range append(slices.Clone(b.rules), "none") {
 			line = append(line, fmt.Sprintf("%s %d", rule, found[rule]))
-			if *seeds >= 200 && rule != "-" && found[rule] == 0 && rule != "QUEUE-IDLE" && rule != "EVICT-LATE" {
-				t.Errorf("%q breaks %s in none of %d runs", b.readings, rule, *seeds)
-			}
 		}
 		t.Logf("%-44s %s", b.readings, strings.Join(line, ", "))
 	}
+}
+
+// swarm runs a day of which the seed draws what exists and how strong it is.
+func swarm(t *testing.T, seed uint64, readings string) *sim.Result {
+	t.Helper()
+	o := sim.Options{Seed: seed, Swarm: true, Subject: subject(t, readings)}.WithDefaults()
+	o.Swarm = false
+	published.Fit(&o)
+	res, err := sim.Run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
 }

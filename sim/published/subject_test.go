@@ -46,7 +46,7 @@ func TestPlainDays(t *testing.T) {
 }
 
 // With the kindest reading of every step, and where the text decides a step a departure from it, every check
-// holds on the simulator's worst days, too.
+// holds on days full of trouble, too.
 func TestMendedDays(t *testing.T) {
 	for seed := range uint64(20) {
 		if res := run(t, seed, published.Mended(), published.Mix(), nil); res.Violation != nil {
