@@ -18,12 +18,13 @@ type Check struct {
 // Checks lists every rule. The subject's own invariants come on top: those that it panics
 // with and those that its audits return, under their own ids.
 var Checks = []Check{
-	{"PROC-ONE", "ST-3", "a fingerprint has at most one live incarnation"},
+	{"PROC-ONE", "ST-3", "a fingerprint has at most one live incarnation that is not written off"},
 	{"PROC-GEN", "ST-2", "generations rise, and effects name the live one"},
 	{"PROC-CLAIM", "PC-1", "what nobody claims is being stopped, and is forgotten once it has ended"},
 	{"SPAWN-UNASKED", "CL-1", "nothing is dialed that no dispatch, ensure or reconnect asked for"},
 	{"RETRY", "RE-5", "dispatches do not connect a failed peer before its failure has aged"},
 	{"LADDER", "PR-2", "the rungs of a stop come in order, each exactly when the grace of the last is over"},
+	{"WRITE-OFF", "ST-9", "what outlived SIGKILL is written off when an operator says so, counted as such, and nothing else is"},
 	{"CONNECT-BOUND", "DI-4", "an attempt ends at the connect timeout"},
 	{"CONNECT-CUT", "DI-9", "an attempt is abandoned for a timeout, a failure, a reconnect, a drain or the last claim only"},
 	{"ISOLATION", "ID-2", "a call runs on an incarnation that was dialed with its own claim's configuration"},

@@ -114,7 +114,10 @@ func (w *world) stopped(e *lifecycle.Effect) {
 	if e.Stage != p.stage+1 {
 		w.fail("LADDER", "%s was told to %s after %s", w.name(e.Peer), e.Stage, p.stage)
 	}
-	if p.stage != lifecycle.NoStage && w.now != p.stagedAt+lifecycle.Instant(w.grace(p.stage)) {
+	if p.stage == lifecycle.NoStage {
+		t := w.parting(&w.configs[p.config])
+		p.graces = [2]time.Duration{t.close, t.terminate}
+	} else if w.now != p.stagedAt+lifecycle.Instant(w.grace(p)) {
 		w.fail("LADDER", "%s was told to %s %v after %s", w.name(e.Peer), e.Stage, since(p.stagedAt, w.now), p.stage)
 	}
 	healthy := p.state == lifecycle.Connected || p.state == lifecycle.Connecting && w.in.Kind == lifecycle.InConnected
@@ -135,12 +138,13 @@ func (w *world) checkDropped(id lifecycle.PeerID) {
 	}
 }
 
-func (w *world) grace(s lifecycle.Stage) time.Duration {
-	switch s {
+// grace is the time that a stop under way gives to its rung.
+func (w *world) grace(p *peer) time.Duration {
+	switch p.stage {
 	case lifecycle.StageClose:
-		return w.cfg.CloseGrace
+		return p.graces[0]
 	case lifecycle.StageTerminate:
-		return w.cfg.TerminateGrace
+		return p.graces[1]
 	}
 	return w.cfg.KillGrace
 }

@@ -40,6 +40,9 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 	if v.Queued != c.queued {
 		w.fail("LISTED", "%s is listed with queued %t; it is %t", w.name(id), v.Queued, c.queued)
 	}
+	if n := w.buriedOf(c.target); v.WrittenOff != n {
+		w.fail("WRITE-OFF", "%s is listed with %d incarnations written off; there are %d", w.name(id), v.WrittenOff, n)
+	}
 	if v.Claims != int(c.claims) || v.Waiters != int(c.waiting) || v.InFlight != int(p.inFlight) {
 		w.fail("LISTED", "%s is listed with %d claims, %d waiters, %d calls; there are %d, %d, %d", w.name(id),
 			v.Claims, v.Waiters, v.InFlight, c.claims, c.waiting, p.inFlight)
@@ -233,7 +236,7 @@ func (w *world) checkOverstay(id lifecycle.PeerID) {
 	}
 	switch {
 	case p.live && p.stage != lifecycle.NoStage:
-		if p.stage < lifecycle.StageKill && since(p.stagedAt, w.now) > w.grace(p.stage) {
+		if p.stage < lifecycle.StageKill && since(p.stagedAt, w.now) > w.grace(p) {
 			w.fail("LADDER", "%s has been at %s for %v", w.name(id), p.stage, since(p.stagedAt, w.now))
 		}
 	case p.live && !p.up:

@@ -93,7 +93,9 @@ func (w *world) refused(t *ticket, r *lifecycle.Reply) {
 	case lifecycle.ReasonDeadOwner:
 		holds = !w.tenants[t.tenant].alive
 	case lifecycle.ReasonNoClaim:
-		holds = t.config == 0 && !t.ghost
+		holds = t.config == 0 && !t.ghost && w.tenants[t.tenant].claims[t.name-1].config == 0
+	case lifecycle.ReasonNotStuck:
+		holds = t.op == OpWriteOff && w.tenants[t.tenant].claims[t.name-1].config != 0
 	case lifecycle.ReasonFailed:
 		holds = t.op == OpDispatch && t.config != 0 && w.view(r.Peer).State == lifecycle.Failed
 		w.checkRefusal(t, r)

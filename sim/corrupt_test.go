@@ -141,8 +141,24 @@ var processMutants = []mutant{
 			dialAgain(c, in, out, 1)
 		}
 	})},
+	{name: "keeps waiting for what was written off", want: []string{"STATUS", "QUEUE-IDLE"}, make: onInput(func(_ *corrupt, in *lifecycle.Input) bool {
+		return in.Kind == lifecycle.InWriteOff && in.Ticket == 0
+	})},
+	{name: "dials beside what is stuck", want: []string{"PROC-ONE"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		if v := c.Machine.View(c.Claimed(in.Owner, in.Name)); in.Kind == lifecycle.InWriteOff && v.Phase == lifecycle.Stopping {
+			dialAgain(c, in, out, 1)
+		}
+	})},
 	{name: "skips SIGTERM", want: []string{"LADDER"}, make: dropEffects(lifecycle.EffectStop, func(_ lifecycle.Input, e lifecycle.Effect) bool { return e.Stage == lifecycle.StageTerminate })},
 	{name: "has a longer grace", want: []string{"LADDER"}, config: func(c *lifecycle.Config) { c.CloseGrace *= 2 }},
+	{name: "forgets the graces that were wished", want: []string{"LADDER"}, make: onInput(func(c *corrupt, in *lifecycle.Input) bool {
+		if in.Kind == lifecycle.InDeclare && in.Policy != nil {
+			p := *in.Policy
+			p.CloseGrace, p.TerminateGrace = 0, 0
+			in.Policy = &p
+		}
+		return false
+	})},
 	{name: "only asks nicely in a drain", want: []string{"LEAK"}, world: func(c *lifecycle.Config) { c.IdleTimeout, c.FailedRetry = 0, 20*time.Second }, make: func(c *corrupt) {
 		draining := false
 		dropEffects(lifecycle.EffectStop, func(in lifecycle.Input, e lifecycle.Effect) bool {
@@ -272,6 +288,7 @@ var callMutants = []mutant{
 		}
 	})},
 	{name: "does not refuse the claimless", want: []string{"REPLY-NOW"}, make: dropReplies(lifecycle.ReasonNoClaim)},
+	{name: "accepts to write off what is not stuck", want: []string{"WRITE-OFF"}, make: dropReplies(lifecycle.ReasonNotStuck)},
 	{name: "loses a waiter", want: []string{"LISTED"}, make: dropReplies(lifecycle.ReasonFailed)},
 	{name: "leaves waiters of released claims", want: []string{"OWNER-TICKET", "LISTED"}, make: dropReplies(lifecycle.ReasonReleased)},
 	{name: "leaves waiters of dead owners", want: []string{"OWNER-TICKET", "LISTED", "REPLY-NOW"}, make: dropReplies(lifecycle.ReasonDeadOwner)},
@@ -318,6 +335,7 @@ var listingMutants = []mutant{
 			v.State = lifecycle.Connected
 		}
 	})},
+	{name: "hides what was written off", want: []string{"WRITE-OFF"}, make: onView(func(_ *corrupt, v *lifecycle.View) { v.WrittenOff = 0 })},
 	{name: "miscounts claims", want: []string{"LISTED"}, make: onView(func(_ *corrupt, v *lifecycle.View) { v.Claims++ })},
 	{name: "drops the tools of a failed peer", want: []string{"TOOLS"}, make: onView(func(_ *corrupt, v *lifecycle.View) {
 		if v.State == lifecycle.Failed {

@@ -43,6 +43,8 @@ func (w *world) perform(e *Entry) {
 		w.ask(e)
 	case OpCancel:
 		w.cancel(e)
+	case OpWriteOff:
+		w.writeOff(e)
 	case OpDial, OpDrain, OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
 		panic("SIM-ACTION: " + e.Op.String() + " is not an action of a tenant")
 	}

@@ -63,7 +63,9 @@ type world struct {
 	inSubject   bool          // to know whose panic it is
 	maxStop     time.Duration // the longest stop of any incarnation so far
 	maxBudget   time.Duration // the longest that any claim asked for, for an attempt and a call
+	maxGrace    time.Duration // and for the graces of a stop
 	live        int           // incarnations that have not exited
+	buried      []burial      // of them, those that were written off
 	dialing     int           // of them, those being dialed
 	spawning    int           // of them, those whose process does not exist
 	idleTicks   int           // wakes of the subject since it last did something
@@ -108,7 +110,9 @@ type config struct {
 	wishes    []lifecycle.Policy // of those of its claims that ask for something
 	terms     terms
 	termsAt   lifecycle.Instant // when they last changed
-	queued    bool              // its attempt waits for room, since queuedAt
+	before    terms             // the step that last changed them, retuned, began with these
+	retuned   uint64
+	queued    bool // its attempt waits for room, since queuedAt
 	queuedAt  lifecycle.Instant
 	turn      uint64 // the step in which it began to
 	noRoom    uint64 // the last step in which it was refused
@@ -148,6 +152,7 @@ type peer struct {
 	met       met
 	dropped   uint64 // the step in which its attempt was abandoned
 	stagedAt  lifecycle.Instant
+	graces    [2]time.Duration // of its stop, for close and terminate
 	idleSince lifecycle.Instant
 	server    uint32 // and its place on the list of what runs of it
 	place     int32
