@@ -7,17 +7,17 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
-// Check is a rule that the simulator holds the subject to. It compares what the subject says
+// Rule is what the simulator holds the subject to. A check compares what the subject says
 // and does with the world's own books.
-type Check struct {
+type Rule struct {
 	ID     string
 	Clause string // of SPEC.md
 	Text   string
 }
 
-// Checks lists every rule. The subject's own invariants come on top: those that it panics
+// Rules lists every rule. The subject's own invariants come on top: those that it panics
 // with and those that its audits return, under their own ids.
-var Checks = []Check{
+var Rules = []Rule{
 	{"PROC-ONE", "ST-3", "a fingerprint has at most one live incarnation that is not written off"},
 	{"PROC-GEN", "ST-2", "generations rise, and effects name the live one"},
 	{"PROC-CLAIM", "PC-1", "what nobody claims is being stopped, and is forgotten once it has ended"},
@@ -80,9 +80,9 @@ var Checks = []Check{
 	{"PANIC", "CF-7", "the subject does not panic"},
 }
 
-// Violation is a broken rule: a Check, or an invariant of the subject itself.
+// Violation is a broken rule: a Rule, or an invariant of the subject itself.
 type Violation struct {
-	Check
+	Rule
 	Detail string
 	Step   uint64
 	At     lifecycle.Instant
@@ -98,22 +98,22 @@ func (w *world) fail(id, format string, args ...any) {
 	if w.violation != nil {
 		return
 	}
-	w.violation = &Violation{Check: checkOf(id), Detail: fmt.Sprintf(format, args...), Step: w.result.Steps, At: w.now}
+	w.violation = &Violation{Rule: ruleOf(id), Detail: fmt.Sprintf(format, args...), Step: w.result.Steps, At: w.now}
 }
 
-// checkOf finds a rule among the simulator's and the machine's.
-func checkOf(id string) Check {
-	for _, c := range Checks {
+// ruleOf finds a rule among the simulator's and the machine's.
+func ruleOf(id string) Rule {
+	for _, c := range Rules {
 		if c.ID == id {
 			return c
 		}
 	}
 	for _, v := range lifecycle.Invariants {
 		if v.ID == id {
-			return Check{v.ID, v.Clause, v.Text}
+			return Rule{v.ID, v.Clause, v.Text}
 		}
 	}
-	return Check{id, "-", "an unnamed rule of the subject"}
+	return Rule{id, "-", "an unnamed rule of the subject"}
 }
 
 // step feeds one input, hashes it with its output, and checks everything that it touched.

@@ -131,8 +131,8 @@ func (w *world) checkRefusal(t *ticket, r *lifecycle.Reply) {
 
 // checkOverloaded demands that a reconnect which was refused has replaced nothing.
 func (w *world) checkOverloaded(t *ticket) {
-	if t.op != OpReconnect || t.config == 0 {
-		return
+	if t.op != OpReconnect || t.config == 0 || w.in.Kind != lifecycle.InReconnect {
+		return // or it was refused where its claim has moved to, and has replaced nothing there
 	}
 	c := &w.configs[t.config]
 	c.reconnect = t.joined

@@ -469,7 +469,7 @@ func TestEveryCheckFails(t *testing.T) {
 			})
 		}
 	}
-	for _, c := range Checks {
+	for _, c := range Rules {
 		if !failed[c.ID] {
 			t.Errorf("no mutant makes %s fail", c.ID)
 		}

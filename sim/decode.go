@@ -83,6 +83,9 @@ func (d *decoder) header() error {
 		if err := d.setting(key, value); err != nil {
 			return err
 		}
+		if err := checkAlone(key, value); err != nil {
+			return err
+		}
 	}
 }
 
@@ -120,6 +123,16 @@ func (d *decoder) setting(key, value string) (err error) {
 		return fmt.Errorf("setting %q is unknown", key)
 	}
 	return bad(key, value, err)
+}
+
+// checkAlone finds what is wrong with a setting whatever the others are, to say so at its line.
+func checkAlone(key, value string) error {
+	o := Options{}.WithDefaults()
+	d := &decoder{tape: &Tape{Tenants: o.Tenants, For: o.For, AuditEvery: o.AuditEvery, Config: o.Config}}
+	if err := d.setting(key, value); err != nil {
+		return err
+	}
+	return d.tape.options().Validate()
 }
 
 func bad(key, value string, err error) error {

@@ -49,7 +49,7 @@ func (m *Mix) parts() []part {
 		{"eager connects", &m.Ensure, 100}, {"deaths", &m.Die, 100}, {"rebirths at once", &m.Reborn, 60},
 		{"deaths in turns", &m.DieInTurn, 60}, {"ghosts", &m.Ghost, 400}, {"abrupt drains", &m.Abrupt, 1000},
 		{"wishes", &m.Policy, 600}, {"reconfigurations", &m.Configure, 100}, {"write-offs", &m.WriteOff, 1000}, {"snipers", &m.Snipe, 400},
-		{"reloads", &m.Reload, 150}, {"restarts", &m.Restart, 100}, {"rotation storms", &m.Storm, 150}}
+		{"reloads", &m.Reload, 300}, {"restarts", &m.Restart, 250}, {"rotation storms", &m.Storm, 300}}
 }
 
 // Faults says how servers misbehave.

@@ -158,7 +158,15 @@ func (w *world) queues(t turn) bool {
 // checkTurn holds a dial to the order of the queue and the bounds. Those that came in one step
 // have no order.
 func (w *world) checkTurn(i int32) {
-	for len(w.queue) > 0 && (!w.queues(w.queue[0]) || w.runsOut(w.queue[0])) {
+	for len(w.queue) > 0 {
+		first := w.queue[0]
+		if w.queues(first) {
+			if !w.runsOut(first) {
+				break
+			}
+			w.unqueue(first.config)
+			w.giveUp(&w.configs[first.config])
+		}
 		w.queue = w.queue[1:]
 	}
 	c := &w.configs[i]

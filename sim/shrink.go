@@ -98,7 +98,7 @@ func (s *shrinker) begin(t *Tape) error {
 	s.count(res.Steps)
 	s.want, s.steps, s.at = res.Violation, res.Steps, res.Violation.At
 	s.best = res.Tape
-	if isCheck(s.want.ID) {
+	if isRule(s.want.ID) {
 		s.deaf = true // until it is found that it must not be
 		if s.repeats() {
 			return nil
@@ -110,9 +110,9 @@ func (s *shrinker) begin(t *Tape) error {
 	return s.fickle()
 }
 
-// isCheck tells a rule of the simulator from an invariant of the subject.
-func isCheck(id string) bool {
-	for _, c := range Checks {
+// isRule tells a rule of the simulator from an invariant of the subject.
+func isRule(id string) bool {
+	for _, c := range Rules {
 		if c.ID == id {
 			return true
 		}

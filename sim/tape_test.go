@@ -159,7 +159,7 @@ func TestBadTapes(t *testing.T) {
 		{"setting without a value", "seed 3", "seed", `x.tape:2: "seed" is not a setting`},
 		{"unreadable setting", "for 1h0m0s", "for long", `x.tape:4: value "long" of for`},
 		{"missing setting", "kill-grace 5s\n", "", "x.tape:20: the header lacks the setting kill-grace"},
-		{"absurd size", "tenants 2", "tenants 2000000", "x.tape:21: tenants is 2000000; use 1 to 1000000 (MaxTenants)"},
+		{"absurd size", "tenants 2", "tenants 2000000", "x.tape:3: tenants is 2000000; use 1 to 1000000 (MaxTenants)"},
 		{"unknown input", "t2 born", "t2 explode", `x.tape:24: input "explode" is unknown`},
 		{"unknown tenant", "t2 born", "t3 born", "x.tape:24: tenant t3 does not exist"},
 		{"tenant zero", "t2 born", "t0 born", `x.tape:24: "t0" is not a reference`},

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -54,18 +56,26 @@ func scenarioOf(t *testing.T, m *mutant) *Counterexample {
 // verdict runs the text of a file.
 func verdict(t *testing.T, f *scenarios.File, subject func(lifecycle.Config) Subject) error {
 	t.Helper()
-	again, err := scenarios.Parse(f.Name, scenarios.Format(f))
-	if err != nil {
+	if _, err := scenarios.Parse(f.Name, scenarios.Format(f)); err != nil {
 		t.Fatalf("the file does not parse: %v\n%s", err, scenarios.Format(f))
 	}
-	report, err := scenarios.Run(t.Context(), again, NewScenarioWorldOf(subject))
-	if err == nil && len(report.Outcomes) == 0 {
-		t.Errorf("the file expects nothing\n%s", scenarios.Format(f))
+	return judged(f, subject)
+}
+
+// judged is verdict where there is no test to fail.
+func judged(f *scenarios.File, subject func(lifecycle.Config) Subject) error {
+	again, err := scenarios.Parse(f.Name, scenarios.Format(f))
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = report.Err()
+	report, err := scenarios.Run(context.Background(), again, NewScenarioWorldOf(subject))
+	switch {
+	case err != nil:
+		return err
+	case len(report.Outcomes) == 0:
+		return errors.New("the file expects nothing")
 	}
-	return err
+	return report.Err()
 }
 
 // TestToScenario: the scenario of a planted bug passes with the machine as it is and fails with
@@ -89,7 +99,7 @@ func TestToScenario(t *testing.T) {
 				}
 			}
 			checkGap(t, name, c.Gap, text)
-			rule := checkOf(m.want[0])
+			rule := ruleOf(m.want[0])
 			for _, want := range []string{rule.Text, rule.ID, "SPEC " + rule.Clause, "seed ", "mayfly run bug.txtar"} {
 				if !strings.Contains(c.Sentence, want) {
 					t.Errorf("the sentence lacks %q: %s", want, c.Sentence)

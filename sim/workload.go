@@ -12,9 +12,10 @@ import (
 type workload struct {
 	w      *world
 	mix    *Mix
-	what   *rng   // stream workload
-	when   *rng   // stream schedule
-	wakes  agenda // one item for each tenant; its reference is the tenant
+	config lifecycle.Config // that the run began with; the world's changes
+	what   *rng             // stream workload
+	when   *rng             // stream schedule
+	wakes  agenda           // one item for each tenant; its reference is the tenant
 	agents []agent
 	queue  []Entry // of one instant, to be performed before the next wake
 	head   int
@@ -45,7 +46,7 @@ const maxAfterDrain = 20 * time.Second
 
 func newWorkload(w *world) *workload {
 	l := &workload{
-		w: w, mix: w.opt.Mix,
+		w: w, mix: w.opt.Mix, config: w.opt.Config,
 		what:   newRand(w.opt.Seed, "workload"),
 		when:   newRand(w.opt.Seed, "schedule"),
 		agents: make([]agent, w.opt.Tenants+1),
@@ -332,7 +333,7 @@ func (l *workload) policy() *lifecycle.Policy {
 		return nil
 	}
 	p := &lifecycle.Policy{}
-	c := &l.w.opt.Config
+	c := &l.config
 	about := func(d time.Duration) time.Duration {
 		return max(d, time.Second) * time.Duration(1+l.what.below(4)) / 2
 	}

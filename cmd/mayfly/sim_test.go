@@ -13,10 +13,22 @@ import (
 	"github.com/mayfly-mcp/mayfly/sim"
 )
 
-// hasty is a machine that evicts ten seconds too early, which no flag of the command can do.
+// hastyMachine evicts ten seconds too early, which no flag of the command can do.
+type hastyMachine struct{ *lifecycle.Machine }
+
 func hasty(cfg lifecycle.Config) sim.Subject {
 	cfg.IdleTimeout -= 10 * time.Second
-	return lifecycle.New(cfg)
+	return hastyMachine{lifecycle.New(cfg)}
+}
+
+// Step stays hasty when it is reconfigured.
+func (m hastyMachine) Step(now lifecycle.Instant, in lifecycle.Input) lifecycle.Output {
+	if in.Kind == lifecycle.InConfigure {
+		c := *in.Config
+		c.IdleTimeout -= 10 * time.Second
+		in.Config = &c
+	}
+	return m.Machine.Step(now, in)
 }
 
 // simOutcome is what one run of the command came to.

@@ -265,3 +265,20 @@ func TestReadmeNamesTheFindings(t *testing.T) {
 		t.Errorf("README.md names %d tapes; there are %d", n, len(findings))
 	}
 }
+
+// A reconnect whose claim moves while it runs does not go on to replace what its new peer runs.
+func TestReconnectThatMoves(t *testing.T) {
+	f := finding{name: "reconnect-that-moves", entries: `
+0s t1 born
+0s t1 declare m1 s1
+0s t1 dispatch m1 answered 0s
+0s t1 declare m2 s2
+0s t1 reconnect m2
+0s dial s2 connects 1s tools=1 obeys=close stop=0s
+1s t1 declare m2 s1`}
+	for _, readings := range []string{"machine", "mended"} {
+		if v := replay(t, f.tape(t), readings).Violation; v != nil {
+			t.Errorf("%s breaks %v", readings, v)
+		}
+	}
+}
