@@ -41,9 +41,9 @@ func (d *daemon) connect(o *op) {
 	d.timers.add(timer{at: d.now + lifecycle.Instant(d.cfg.ConnectTimeout), kind: timerConnect, process: x})
 }
 
-// connectEnded writes the outcome of a connect down. "This error is [...] bounded by the existing 30s
-// MCP_CONNECT_TIMEOUT" is said of it, and nothing of a declaration that went while it ran. OPEN (late):
-// the outcome goes to whatever is declared under the id by now, and the bridge keeps the
+// connectEnded writes the outcome of a connect down. It is "bounded by the existing 30s
+// MCP_CONNECT_TIMEOUT" (Unresolved Questions); nothing is said of a declaration that went while it ran. OPEN
+// (late): the outcome goes to whatever is declared under the id by now, and the bridge keeps the
 // connection under that id; or it is dropped unless the entry is still the same.
 func (d *daemon) connectEnded(x *process, up bool, why lifecycle.Reason) {
 	o, p := x.attempt, x.peer
