@@ -22,6 +22,7 @@ func (w *world) reply(r *lifecycle.Reply) {
 		w.refused(t, r)
 	}
 	w.closeTicket(slot)
+	w.closed(r.Ticket, r.Kind == lifecycle.ReplySettled && r.State == lifecycle.Connected)
 }
 
 // ready admits a call to an incarnation.

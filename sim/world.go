@@ -58,6 +58,9 @@ type world struct {
 	seq       uint64
 	drainedAt lifecycle.Instant
 	draining  bool
+	calm      bool          // all faults have ended
+	prober    *prober       // of the recovery, while it lasts
+	watches   agenda        // of peers that are hot
 	again     *restart      // under way, nil if none is
 	err       error         // why the run was given up, which is nobody's fault
 	inSubject bool          // to know whose panic it is
@@ -125,6 +128,7 @@ type peer struct {
 	live      bool // not exited
 	up        bool // its connect was reported
 	broken    bool // its session ended
+	watched   bool
 	exiting   bool // its exit is on the agenda
 	stage     lifecycle.Stage
 	state     lifecycle.State // as viewed after the last step that touched it
@@ -283,6 +287,9 @@ func (w *world) openTicket(tenant int32, name uint8, op Op) int32 {
 	a := &w.tenants[tenant]
 	a.open[a.nOpen] = slot
 	a.nOpen++
+	if w.prober != nil {
+		w.prober.opened(id, tenant, name)
+	}
 	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant,
 		ghost: !a.alive, config: a.claims[name-1].config}
 	if c := w.tickets[slot].config; c != 0 {
