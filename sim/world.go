@@ -85,9 +85,9 @@ type tenant struct {
 	owner   lifecycle.OwnerID // of the newest incarnation, dead or alive; 0 before the first
 	alive   bool
 	nOpen   uint8
-	expired uint32 // its tokens below have ended
-	claims  [MaxNames]claim
+	expired uint32         // its tokens below have ended
 	open    [MaxOpen]int32 // slots of its open tickets, oldest first
+	claims  [MaxNames]claim
 	diedAt  lifecycle.Instant
 }
 
@@ -120,7 +120,8 @@ type config struct {
 	failedAt  lifecycle.Instant
 }
 
-// peer is the world's truth about the newest incarnation in a slot of the subject.
+// peer is the world's truth about the newest incarnation in a slot of the subject. What every
+// call reads and writes comes first.
 type peer struct {
 	config    int32
 	inFlight  int32
@@ -133,23 +134,23 @@ type peer struct {
 	stage     lifecycle.Stage
 	state     lifecycle.State // as viewed after the last step that touched it
 	phase     lifecycle.Phase
-	dialing   bool              // being dialed
-	spawned   bool              // its process exists
-	heard     bool              // it has said something
-	budgeted  bool              // it was dialed with a start budget
-	tools     uint16            // that it lists now
+	dialing   bool   // being dialed
+	spawned   bool   // its process exists
+	heard     bool   // it has said something
+	budgeted  bool   // it was dialed with a start budget
+	cause     Fault  // why its attempt cannot succeed, noFault if it can
+	tools     uint16 // that it lists now
+	mark      uint64 // the last step that touched it
+	idleSince lifecycle.Instant
 	due       lifecycle.Instant // of its attempt
 	upAt      lifecycle.Instant
-	lapsed    lifecycle.Generation // that was due to age while calls were in flight
-	reclaimed uint64               // the step in which it was stopped to make room
-	mark      uint64               // the last step that touched it
-	timedOut  uint64               // the last step in which a call of it timed out
-	met       met
 	stagedAt  lifecycle.Instant
-	idleSince lifecycle.Instant
-	server    uint32 // and its place on the list of what runs of it
+	reclaimed uint64               // the step in which it was stopped to make room
+	timedOut  uint64               // the last step in which a call of it timed out
+	lapsed    lifecycle.Generation // that was due to age while calls were in flight
+	server    uint32               // and its place on the list of what runs of it
 	place     int32
-	cause     Fault // why its attempt cannot succeed, noFault if it can
+	met       met
 	plan      DialPlan
 }
 
