@@ -101,7 +101,7 @@ func FuzzShrink(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if id := breaks(t, small, hasty); id != small.Violation || id != breaks(t, tape, hasty) {
+		if id := breaks(t, small, hasty, false); id != small.Violation || id != breaks(t, tape, hasty, false) {
 			t.Fatalf("the small tape breaks %q\n%s", id, small)
 		}
 		c, err := ToScenario(small, ScenarioOptions{Name: "x.txtar", Subject: hasty})

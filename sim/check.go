@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -74,6 +75,9 @@ var Rules = []Rule{
 	{"RELOAD", "CF-6", "a declaration touches no peer but those of its own claim, and one that changes nothing does nothing"},
 	{"STUCK", "ST-9", "the listed rung of a stop is the one that was performed, and what survives the last is shown as stuck"},
 	{"RESTART", "PR-4", "no process outlives its daemon for longer than a stop takes, and the next one knows nothing of it"},
+	{"FAILED-FOREVER", "ST-4", "no peer stays failed for ever, whether or not anything touches it"},
+	{"NEVER-EVICTED", "RE-3", "no peer that nobody uses stays up for ever, whether or not anything touches it"},
+	{"RECOVER", "ST-4", "once all faults have ended every claim works again within the bounds, or for its failure there is an excuse"},
 	{"PROGRESS", "ST-4", "a deadline that was reached does not remain due, and deadlines are for something"},
 	{"DRAIN", "SH-1", "in a drain what serves no call is stopped at once, and the last exit ends it"},
 	{"LEAK", "SH-1", "after a drain and the stop ladders nothing is left"},
@@ -95,7 +99,7 @@ func (v *Violation) Error() string {
 
 // fail records a violation, unless one came first.
 func (w *world) fail(id, format string, args ...any) {
-	if w.violation != nil {
+	if w.violation != nil || slices.Contains(w.opt.mute, id) {
 		return
 	}
 	w.violation = &Violation{Rule: ruleOf(id), Detail: fmt.Sprintf(format, args...), Step: w.result.Steps, At: w.now}
@@ -159,6 +163,10 @@ func (w *world) step(in lifecycle.Input) {
 	w.deadline = w.subject.Deadline()
 	w.inSubject = false
 	w.checkDrained()
+	w.checkWatches()
+	if w.prober != nil {
+		w.prober.judge()
+	}
 	if w.result.Steps%uint64(w.opt.AuditEvery) == 0 {
 		w.audit()
 	}

@@ -200,6 +200,7 @@ func (w *world) cut(e *lifecycle.Effect) {
 	w.firedInCut(t, e.Reason)
 	w.endCall(t)
 	w.closeTicket(slot)
+	w.closed(e.Ticket, false)
 }
 
 // cutFor reports whether a reason to abandon a call is true.

@@ -53,6 +53,7 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 	if v.State == lifecycle.Connected || v.State == lifecycle.Failed && !c.reconnect {
 		c.wanted = false
 	}
+	w.watch(id, p)
 	if w.auditor != nil {
 		if x := w.auditor.AuditPeer(id); x != nil {
 			w.fail(x.ID, "%s", x.Detail)

@@ -23,6 +23,7 @@ func (w *world) reply(r *lifecycle.Reply) {
 		w.refused(t, r)
 	}
 	w.closeTicket(slot)
+	w.closed(r.Ticket, r.Kind == lifecycle.ReplySettled && r.State == lifecycle.Connected)
 }
 
 // checkArrival holds the answers that an attempt gives in one step to the order in which the

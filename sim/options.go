@@ -52,7 +52,9 @@ type Options struct {
 	// unless Record is set.
 	Observe func(*Step)
 
-	shape shape // of the agenda, which changes nothing
+	shape shape    // of the agenda, which changes nothing
+	mute  []string // rules that are not held, to see what others find
+	hasty bool     // what the recovery would find is not looked for
 }
 
 // ErrStopped is returned by a run that Options.Stop ended.

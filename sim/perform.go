@@ -12,7 +12,7 @@ func (w *world) perform(e *Entry) {
 	if e.Op == 0 {
 		return
 	}
-	if w.tape != nil {
+	if w.tape != nil && !w.calm {
 		w.record(e)
 	}
 	switch e.Op {

@@ -20,7 +20,9 @@ type Result struct {
 	Replies    [4]uint64  // by lifecycle.ReplyKind
 	Refusals   [32]uint64 // by lifecycle.Reason
 	Coverage   Coverage
-	Reached    Reached    // situations of the catalogue
+	Reached    Reached // situations of the catalogue
+	Recovered  uint64  // claims that worked again once all faults had ended
+	Excused    [nExcuses]uint64
 	Violation  *Violation // nil if every check held
 	Tape       *Tape      // of a recorded run and of one that found a violation
 }

@@ -34,7 +34,8 @@ func Run(opt Options) (*Result, error) {
 // Observe are read; the rest is on the tape.
 func Replay(t *Tape, o Options) (*Result, error) {
 	opt := t.options()
-	opt.Subject, opt.Stop, opt.Record, opt.Observe, opt.shape = o.Subject, o.Stop, o.Record, o.Observe, o.shape
+	opt.Subject, opt.Stop, opt.Record, opt.Observe = o.Subject, o.Stop, o.Record, o.Observe
+	opt.shape, opt.mute, opt.hasty = o.shape, o.mute, o.hasty
 	opt = opt.WithDefaults()
 	if err := opt.Validate(); err != nil {
 		return nil, err
@@ -68,12 +69,14 @@ func simulate(opt Options, src func(*world) source) (*Result, error) {
 	return r, nil
 }
 
-// run is the whole life of the world: the workload, the time until everybody who waited was
-// answered, a drain, and the time until everything has ended. A drain in the midst of the
-// workload leaves out the second.
+// run is the whole life of the world: the workload, the time without faults until everybody who
+// waited was answered, the recovery, a drain, and the time until everything has ended. A drain in
+// the midst of the workload leaves out the second and the third.
 func (w *world) run() {
 	defer w.caught()
 	end := lifecycle.Instant(w.opt.For)
+	w.until(func() lifecycle.Instant { return end })
+	w.calmDown()
 	w.until(func() lifecycle.Instant {
 		if w.draining && w.again == nil {
 			return end
@@ -83,8 +86,13 @@ func (w *world) run() {
 	if w.err != nil || w.violation != nil {
 		return
 	}
-	if !w.draining {
+	if w.draining {
+		w.excuseAll()
+	} else {
 		w.checkTickets()
+		if !w.opt.hasty {
+			w.recovery()
+		}
 	}
 	w.drain()
 	w.until(func() lifecycle.Instant {

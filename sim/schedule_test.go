@@ -94,7 +94,7 @@ func tiePairs(t *testing.T, schedule string, seeds uint64) map[string]int {
 		o.Schedule = mustParseSchedule(t, schedule)
 		last, lastKind := lifecycle.Instant(-1), lifecycle.InputKind(0)
 		o.Observe = func(s *Step) {
-			if s.Now == last && !(lastKind == lifecycle.InTimeReached && s.In.Kind == lifecycle.InExited) {
+			if s.Now == last && s.Now <= lifecycle.Instant(o.For) && !(lastKind == lifecycle.InTimeReached && s.In.Kind == lifecycle.InExited) {
 				pairs[tieClass(lastKind)+" "+tieClass(s.In.Kind)]++
 			}
 			last, lastKind = s.Now, s.In.Kind

@@ -37,7 +37,9 @@ const again = 7 * time.Millisecond
 // spawn starts an incarnation and puts the outcome of its connect on the agenda.
 func (w *world) spawn(id lifecycle.PeerID, gen lifecycle.Generation, config int32) {
 	plan := w.source.dial(w.configs[config].target)
-	if w.tape != nil {
+	if w.calm {
+		plan = w.healthyPlan(config)
+	} else if w.tape != nil {
 		drawn := plan
 		w.record(&Entry{At: w.now, Op: OpDial, Target: w.configs[config].target, Dial: &drawn})
 	}
@@ -122,6 +124,9 @@ func (w *world) deliver(it item) {
 	current := p.gen == gen && p.live
 	wanted := current && p.stage == lifecycle.NoStage
 	stray := it.note&(noteLate|noteAgain) != 0
+	if current && w.dies(&it, p) {
+		return
+	}
 	if stray {
 		w.firedAsStray(it, it.kind == itemExited && current || it.kind != itemExited && wanted)
 	}
@@ -261,6 +266,7 @@ func (w *world) done(it item) {
 	w.touch(peer)
 	w.endCall(t)
 	w.closeTicket(slotOf(id))
+	w.closed(id, kind == lifecycle.DoneAnswered)
 	was := w.peers[peer].state
 	w.step(lifecycle.CallDone(id, kind))
 	if p := &w.peers[peer]; p.gen == gen {

@@ -52,7 +52,7 @@ func (s *shrinker) replay(t *Tape, lim limits) *world {
 	if opt.Validate() != nil {
 		return nil
 	}
-	opt.Subject = s.opt.Subject
+	opt.Subject, opt.hasty = s.opt.Subject, s.hasty
 	if s.deaf {
 		opt.Subject = func(c lifecycle.Config) Subject { return deafened{s.opt.Subject(c)} }
 	}

@@ -54,6 +54,7 @@ type world struct {
 	retold   int32   // owners told of a new list in this step
 	peaceful bool    // upon the exit of the step nothing fails
 
+<<<<<<< HEAD
 	epoch       uint64 // of the step under way, or the next one
 	seq         uint64
 	drainedAt   lifecycle.Instant
@@ -74,6 +75,27 @@ type world struct {
 	ageings     int           // failures aged in it
 	arrivals    uint64        // waits that began so far
 	reclaimedAt uint64        // the last step in which something was stopped to make room
+=======
+	epoch     uint64 // of the step under way, or the next one
+	seq       uint64
+	drainedAt lifecycle.Instant
+	draining  bool
+	calm      bool          // all faults have ended
+	prober    *prober       // of the recovery, while it lasts
+	watches   agenda        // of peers that are hot
+	again     *restart      // under way, nil if none is
+	err       error         // why the run was given up, which is nobody's fault
+	inSubject bool          // to know whose panic it is
+	maxStop   time.Duration // the longest stop of any incarnation so far
+	maxBudget time.Duration // the longest that any claim asked for, for an attempt and a call
+	live      int           // incarnations that have not exited
+	dialing   int           // of them, those being dialed
+	spawning  int           // of them, those whose process does not exist
+	idleTicks int           // wakes of the subject since it last did something
+	cutAt     uint64        // the last step that abandoned an attempt
+	evictions int           // peers evicted in this step
+	ageings   int           // failures aged in it
+>>>>>>> origin/next
 
 	result    *Result
 	hash      digest
@@ -86,9 +108,9 @@ type tenant struct {
 	owner   lifecycle.OwnerID // of the newest incarnation, dead or alive; 0 before the first
 	alive   bool
 	nOpen   uint8
-	expired uint32 // its tokens below have ended
-	claims  [MaxNames]claim
+	expired uint32         // its tokens below have ended
 	open    [MaxOpen]int32 // slots of its open tickets, oldest first
+	claims  [MaxNames]claim
 	diedAt  lifecycle.Instant
 }
 
@@ -126,7 +148,8 @@ type config struct {
 	servedAt  uint64
 }
 
-// peer is the world's truth about the newest incarnation in a slot of the subject.
+// peer is the world's truth about the newest incarnation in a slot of the subject. What every
+// call reads and writes comes first.
 type peer struct {
 	config    int32
 	inFlight  int32
@@ -134,17 +157,22 @@ type peer struct {
 	live      bool // not exited
 	up        bool // its connect was reported
 	broken    bool // its session ended
+	watched   bool
 	exiting   bool // its exit is on the agenda
 	stage     lifecycle.Stage
 	state     lifecycle.State // as viewed after the last step that touched it
 	phase     lifecycle.Phase
-	dialing   bool              // being dialed
-	spawned   bool              // its process exists
-	heard     bool              // it has said something
-	budgeted  bool              // it was dialed with a start budget
-	tools     uint16            // that it lists now
+	dialing   bool   // being dialed
+	spawned   bool   // its process exists
+	heard     bool   // it has said something
+	budgeted  bool   // it was dialed with a start budget
+	cause     Fault  // why its attempt cannot succeed, noFault if it can
+	tools     uint16 // that it lists now
+	mark      uint64 // the last step that touched it
+	idleSince lifecycle.Instant
 	due       lifecycle.Instant // of its attempt
 	upAt      lifecycle.Instant
+<<<<<<< HEAD
 	lapsed    lifecycle.Generation // that was due to age while calls were in flight
 	reclaimed uint64               // the step in which it was stopped to make room
 	mark      uint64               // the last step that touched it
@@ -155,8 +183,15 @@ type peer struct {
 	graces    [2]time.Duration // of its stop, for close and terminate
 	idleSince lifecycle.Instant
 	server    uint32 // and its place on the list of what runs of it
+=======
+	stagedAt  lifecycle.Instant
+	reclaimed uint64               // the step in which it was stopped to make room
+	timedOut  uint64               // the last step in which a call of it timed out
+	lapsed    lifecycle.Generation // that was due to age while calls were in flight
+	server    uint32               // and its place on the list of what runs of it
+>>>>>>> origin/next
 	place     int32
-	cause     Fault // why its attempt cannot succeed, noFault if it can
+	met       met
 	plan      DialPlan
 }
 
@@ -295,8 +330,15 @@ func (w *world) openTicket(tenant int32, name uint8, op Op) int32 {
 	a := &w.tenants[tenant]
 	a.open[a.nOpen] = slot
 	a.nOpen++
+<<<<<<< HEAD
 	w.arrivals++
 	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant, turn: w.arrivals,
+=======
+	if w.prober != nil {
+		w.prober.opened(id, tenant, name)
+	}
+	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant,
+>>>>>>> origin/next
 		ghost: !a.alive, config: a.claims[name-1].config}
 	if c := w.tickets[slot].config; c != 0 {
 		w.configs[c].waiting++
