@@ -54,11 +54,13 @@ type world struct {
 	retold   int32   // owners told of a new list in this step
 	peaceful bool    // upon the exit of the step nothing fails
 
-<<<<<<< HEAD
 	epoch       uint64 // of the step under way, or the next one
 	seq         uint64
 	drainedAt   lifecycle.Instant
 	draining    bool
+	calm        bool          // all faults have ended
+	prober      *prober       // of the recovery, while it lasts
+	watches     agenda        // of peers that are hot
 	again       *restart      // under way, nil if none is
 	err         error         // why the run was given up, which is nobody's fault
 	inSubject   bool          // to know whose panic it is
@@ -75,27 +77,6 @@ type world struct {
 	ageings     int           // failures aged in it
 	arrivals    uint64        // waits that began so far
 	reclaimedAt uint64        // the last step in which something was stopped to make room
-=======
-	epoch     uint64 // of the step under way, or the next one
-	seq       uint64
-	drainedAt lifecycle.Instant
-	draining  bool
-	calm      bool          // all faults have ended
-	prober    *prober       // of the recovery, while it lasts
-	watches   agenda        // of peers that are hot
-	again     *restart      // under way, nil if none is
-	err       error         // why the run was given up, which is nobody's fault
-	inSubject bool          // to know whose panic it is
-	maxStop   time.Duration // the longest stop of any incarnation so far
-	maxBudget time.Duration // the longest that any claim asked for, for an attempt and a call
-	live      int           // incarnations that have not exited
-	dialing   int           // of them, those being dialed
-	spawning  int           // of them, those whose process does not exist
-	idleTicks int           // wakes of the subject since it last did something
-	cutAt     uint64        // the last step that abandoned an attempt
-	evictions int           // peers evicted in this step
-	ageings   int           // failures aged in it
->>>>>>> origin/next
 
 	result    *Result
 	hash      digest
@@ -172,24 +153,13 @@ type peer struct {
 	idleSince lifecycle.Instant
 	due       lifecycle.Instant // of its attempt
 	upAt      lifecycle.Instant
-<<<<<<< HEAD
-	lapsed    lifecycle.Generation // that was due to age while calls were in flight
-	reclaimed uint64               // the step in which it was stopped to make room
-	mark      uint64               // the last step that touched it
-	timedOut  uint64               // the last step in which a call of it timed out
-	met       met
-	dropped   uint64 // the step in which its attempt was abandoned
 	stagedAt  lifecycle.Instant
-	graces    [2]time.Duration // of its stop, for close and terminate
-	idleSince lifecycle.Instant
-	server    uint32 // and its place on the list of what runs of it
-=======
-	stagedAt  lifecycle.Instant
+	graces    [2]time.Duration     // of its stop, for close and terminate
 	reclaimed uint64               // the step in which it was stopped to make room
 	timedOut  uint64               // the last step in which a call of it timed out
+	dropped   uint64               // the step in which its attempt was abandoned
 	lapsed    lifecycle.Generation // that was due to age while calls were in flight
 	server    uint32               // and its place on the list of what runs of it
->>>>>>> origin/next
 	place     int32
 	met       met
 	plan      DialPlan
@@ -330,15 +300,11 @@ func (w *world) openTicket(tenant int32, name uint8, op Op) int32 {
 	a := &w.tenants[tenant]
 	a.open[a.nOpen] = slot
 	a.nOpen++
-<<<<<<< HEAD
 	w.arrivals++
-	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant, turn: w.arrivals,
-=======
 	if w.prober != nil {
 		w.prober.opened(id, tenant, name)
 	}
-	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant,
->>>>>>> origin/next
+	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant, turn: w.arrivals,
 		ghost: !a.alive, config: a.claims[name-1].config}
 	if c := w.tickets[slot].config; c != 0 {
 		w.configs[c].waiting++
