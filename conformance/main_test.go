@@ -9,15 +9,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
-	"time"
 
 	refdaemon "github.com/mayfly-mcp/mayfly/core/daemon"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/core/transport/stdio"
 	"github.com/mayfly-mcp/mayfly/fakes/observer"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // TestMain makes this binary what a target needs besides the tests: with "peer" as its
@@ -27,28 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(serve(os.Args[2:], os.Stderr))
 	}
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	if err := goroutinesEnd(before); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// goroutinesEnd waits until no more goroutines are left than there were.
-func goroutinesEnd(want int) error {
-	deadline := time.After(10 * time.Second)
-	for runtime.NumGoroutine() > want {
-		select {
-		case <-deadline:
-			buf := make([]byte, 1<<20)
-			return fmt.Errorf("goroutines left behind: %s", buf[:runtime.Stack(buf, true)])
-		default:
-			runtime.Gosched()
-		}
-	}
-	return nil
+	os.Exit(wait.Main(m))
 }
 
 // serve is "mayfly serve" without its help texts, and with defects on demand.

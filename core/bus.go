@@ -196,7 +196,7 @@ func (h *Host) readable(e *lifecycle.Event, o *Owner) Event {
 	p := h.peers[e.Peer]
 	out := Event{
 		Seq: e.Seq, At: h.origin.Add(time.Duration(e.At)), Owner: e.Owner, Agent: o.agent,
-		Name: o.names[e.Name], Peer: p.name, Generation: e.Gen, State: e.State, Replay: e.Replay, Relisted: e.Relisted,
+		Name: o.names.of(e.Name), Peer: p.name, Generation: e.Gen, State: e.State, Replay: e.Replay, Relisted: e.Relisted,
 	}
 	switch e.State {
 	case lifecycle.Connected:

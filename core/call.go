@@ -15,6 +15,9 @@ import (
 type Listing struct {
 	Name  string
 	Tools []transport.Tool // shared, do not change it
+	// Shadowed names those of Tools that an earlier row exports too: a call by the name of the
+	// tool goes there.
+	Shadowed []string
 	// Err says why there are no tools. It is a *callerr.Error: of kind Cancelled if the
 	// context of the listing ended before the peer was up, of kind Refused else.
 	Err error
@@ -35,7 +38,7 @@ func (o *Owner) Dispatch(ctx context.Context) ([]Listing, error) {
 	waits := make([]*waiter, len(o.claims))
 	slow := 0
 	for i, id := range o.claims {
-		out[i].Name = o.names[id]
+		out[i].Name = o.names.of(id)
 		if w := o.open(id, lifecycle.Dispatch); w.replied {
 			out[i].Tools, out[i].Err = h.read(w)
 		} else {
@@ -44,10 +47,16 @@ func (o *Owner) Dispatch(ctx context.Context) ([]Listing, error) {
 		}
 	}
 	h.mu.Unlock()
-	if slow == 0 {
-		return out, nil
+	var err error
+	if slow > 0 {
+		err = h.readSlow(ctx, out, waits)
 	}
-	return out, h.readSlow(ctx, out, waits)
+	if n := shadow(out); n > 0 {
+		h.mu.Lock()
+		h.shadowed += uint64(n)
+		h.mu.Unlock()
+	}
+	return out, err
 }
 
 // readSlow waits for the peers that were not up, each by itself: a ticket that waited for a

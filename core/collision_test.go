@@ -29,7 +29,7 @@ func TestEqualFingerprintsAreCompared(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.mu.Lock()
-		for _, p := range h.byFP { // the one of "first": another configuration of the same hash
+		for _, p := range h.peers[1:] { // the one of "first": another configuration of the same hash
 			p.cfg.Auth = "theirs"
 		}
 		h.mu.Unlock()

@@ -48,12 +48,15 @@
 // gets a gap and a new snapshot. Its queue holds Config.EventQueue events, or four
 // transitions of a peer that all claims of the host share, whichever is more. [Host.Gauges]
 // counts what is going on, an [Observer] is told how long things took, and the Logger gets
-// every transition of a peer once.
+// every transition of a peer once. [Host.Usage] measures what the processes of peers take,
+// where their transport can tell; [Owner.Dispatch] names the tools that two peers of one owner
+// export. A process that outlives SIGKILL is listed as stuck, and [Owner.WriteOff] gives it up.
 //
 // # Changing a running host
 //
 // [Host.Configure] replaces times and bounds; peers that run are not touched. The words of a
-// failure stay what they were when it happened.
+// failure stay what they were when it happened. [Host.Apply] declares and releases for many
+// owners in one step, or changes nothing.
 //
 // # What the caller must do
 //

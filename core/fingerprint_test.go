@@ -33,7 +33,7 @@ func TestFingerprintIsInjective(t *testing.T) {
 	key := []byte("key")
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := configs().Draw(t, "a"), configs().Draw(t, "b")
-		if same := fingerprint(key, a, "") == fingerprint(key, b, ""); same != sameConfig(a, b) {
+		if same := newPrints(key).of(a, "") == newPrints(key).of(b, ""); same != sameConfig(a, b) {
 			t.Fatalf("fingerprints equal: %v, configs equal: %v", same, sameConfig(a, b))
 		}
 	})
@@ -57,7 +57,7 @@ func TestFingerprintKeepsBorders(t *testing.T) {
 	}
 	seen := map[lifecycle.Fingerprint]int{}
 	for i, c := range all {
-		fp := fingerprint([]byte("key"), c, "")
+		fp := newPrints([]byte("key")).of(c, "")
 		if j, ok := seen[fp]; ok {
 			t.Errorf("%+v and %+v share a fingerprint", all[j], c)
 		}
@@ -67,6 +67,7 @@ func TestFingerprintKeepsBorders(t *testing.T) {
 
 // ID-3, ID-6: neither the order of the environment nor absent against empty matters.
 func TestFingerprintIgnoresWhatMeansTheSame(t *testing.T) {
+	k := newPrints([]byte("k")) // used again and again
 	rapid.Check(t, func(t *rapid.T) {
 		c := configs().Draw(t, "config")
 		again := c
@@ -77,7 +78,7 @@ func TestFingerprintIgnoresWhatMeansTheSame(t *testing.T) {
 		if len(c.Args) == 0 {
 			again.Args = nil
 		}
-		if fingerprint([]byte("k"), c, "") != fingerprint([]byte("k"), again, "") || !sameConfig(c, again) {
+		if k.of(c, "") != k.of(again, "") || !sameConfig(c, again) {
 			t.Fatalf("%+v and %+v differ", c, again)
 		}
 	})
@@ -86,7 +87,7 @@ func TestFingerprintIgnoresWhatMeansTheSame(t *testing.T) {
 // ID-4, ID-5: another daemon's key gives other ids, and what is printed is a short prefix.
 func TestFingerprintIsKeyed(t *testing.T) {
 	c := transport.Config{Command: "a", Auth: "secret"}
-	one, two := fingerprint([]byte("one"), c, ""), fingerprint([]byte("two"), c, "")
+	one, two := newPrints([]byte("one")).of(c, ""), newPrints([]byte("two")).of(c, "")
 	if one == two || shortID(one) == shortID(two) {
 		t.Error("the fingerprint does not depend on the key")
 	}

@@ -145,8 +145,8 @@ func TestNamesAreForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if len(o.names) > 2 || len(o.ids) != 1 || len(o.free) != 1 {
-			t.Errorf("%d names, %d ids and %d free numbers for one claim", len(o.names), len(o.ids), len(o.free))
+		if n := &o.names; len(n.all) > 2 || len(n.free) != 1 {
+			t.Errorf("%d names and %d free numbers for one claim", len(n.all), len(n.free))
 		}
 		for _, name := range []string{"x", "y"} {
 			if err := o.Declare(name, transport.Config{Command: name}); err != nil {

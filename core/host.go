@@ -20,6 +20,7 @@ var ErrClosed = errors.New("core: the host is closed")
 type Host struct {
 	cfg    Config
 	origin time.Time
+	prints *prints
 	wg     sync.WaitGroup // goroutines of incarnations, calls and the timer
 
 	mu       sync.Mutex // guards everything below; never held across a transport call that can block
@@ -31,14 +32,14 @@ type Host struct {
 	timerSeq uint64
 	tickets  lifecycle.Tickets
 	waiters  []*waiter // by ticket slot
-	byFP     map[lifecycle.Fingerprint]*peer
-	peers    []*peer // by PeerID
+	peers    []*peer   // by PeerID
 	owners   map[lifecycle.OwnerID]*Owner
 	lastID   lifecycle.OwnerID
 	claims   int       // of all owners
 	spare    []*worker // that wait for a call
 	bus      bus
 	failures map[lifecycle.Reason]uint64
+	shadowed uint64
 	closing  bool
 	idle     chan struct{} // closed when the last incarnation is gone after closing began
 }
@@ -56,9 +57,9 @@ func Open(cfg Config) (*Host, error) {
 	h := &Host{
 		cfg:      cfg,
 		origin:   cfg.Clock.Now(),
+		prints:   newPrints(cfg.Key),
 		machine:  lifecycle.New(*cfg.Lifecycle),
 		armed:    lifecycle.Never,
-		byFP:     map[lifecycle.Fingerprint]*peer{},
 		owners:   map[lifecycle.OwnerID]*Owner{},
 		idle:     make(chan struct{}),
 		failures: map[lifecycle.Reason]uint64{},

@@ -12,8 +12,7 @@ import (
 
 // peer is the payload of one fingerprint: everything that the machine must not know.
 type peer struct {
-	fp    lifecycle.Fingerprint
-	name  string // what may be printed of fp
+	name  string // what may be printed of the fingerprint
 	cfg   transport.Config
 	share Share
 	inc   *incarnation // the newest, nil before the first
@@ -38,7 +37,8 @@ type incarnation struct {
 	stages chan transport.Stage // rungs to perform; the ladder has three
 	// session is set under Host.mu before Connected is fed.
 	session  transport.Session
-	heard    bool // it has said something
+	meter    transport.Meter // from its spawn to its end, if the session is one; guarded by Host.mu
+	heard    bool            // it has said something
 	refresh  refresh
 	internal int // internal errors answered in a row (SPEC CA-13)
 }
@@ -46,7 +46,7 @@ type incarnation struct {
 var errAbandoned = errors.New("the attempt was abandoned")
 
 func (h *Host) dial(e *lifecycle.Effect) {
-	p := h.byFP[e.FP]
+	p := h.peers[e.Peer]
 	inc := &incarnation{h: h, peer: p, id: e.Peer, gen: e.Gen, stages: make(chan transport.Stage, 3)}
 	inc.ctx, inc.cancel = context.WithCancelCause(context.Background())
 	p.inc, p.err = inc, ""
@@ -62,9 +62,17 @@ func (i *incarnation) run(cfg transport.Config) {
 		i.h.feed(lifecycle.Exited(i.id, i.gen))
 		return
 	}
-	i.h.feed(lifecycle.Spawned(i.id, i.gen))
+	i.spawned(s)
 	i.h.wg.Go(func() { i.initialize(s) })
 	i.watch(s)
+}
+
+// spawned reports that the process exists.
+func (i *incarnation) spawned(s transport.Session) {
+	i.h.mu.Lock()
+	defer i.h.mu.Unlock()
+	i.meter, _ = s.(transport.Meter)
+	i.h.step(lifecycle.Spawned(i.id, i.gen))
 }
 
 func (i *incarnation) initialize(s transport.Session) {
@@ -166,6 +174,9 @@ func (i *incarnation) exited(s transport.Session) {
 		in.Clean = r.Clean()
 	}
 	i.feedError(in, s.Err())
+	i.h.mu.Lock()
+	defer i.h.mu.Unlock()
+	i.meter = nil
 }
 
 // reports returns the channels of a session that can tell more, nil ones otherwise.
@@ -222,7 +233,6 @@ func (h *Host) perform(e *lifecycle.Effect) {
 	case lifecycle.EffectAbandonCall:
 		h.abandon(e.Ticket, e.Reason)
 	case lifecycle.EffectForget:
-		delete(h.byFP, e.FP)
 		h.peers[e.Peer] = nil
 	default:
 		panic(&lifecycle.Violation{ID: "INPUT", Detail: "effect " + e.Kind.String()})

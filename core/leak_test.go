@@ -40,15 +40,15 @@ func TestHostForgets(t *testing.T) {
 			o.Close()
 			synctest.Wait()
 		}
-		if n := len(h.byFP) + len(h.owners) + len(h.bus.subs); n != 0 {
-			t.Errorf("%d fingerprints, %d owners, %d subscribers are kept", len(h.byFP), len(h.owners), len(h.bus.subs))
+		if n := len(h.owners) + len(h.bus.subs); n != 0 {
+			t.Errorf("%d owners, %d subscribers are kept", len(h.owners), len(h.bus.subs))
 		}
 		if len(h.peers) > 2 || len(h.waiters) > 3 {
 			t.Errorf("%d peer slots and %d ticket slots for one at a time", len(h.peers), len(h.waiters))
 		}
 		for _, p := range h.peers {
 			if p != nil {
-				t.Errorf("the payload of %s is kept", shortID(p.fp))
+				t.Errorf("the payload of %s is kept", p.name)
 			}
 		}
 		for _, w := range h.waiters {
@@ -60,4 +60,56 @@ func TestHostForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A write-off is answered only when it is refused; its ticket is not kept for that.
+func TestHostForgetsWriteOffs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, deaf := context.Background(), fakes.Rung{Ignore: true}
+		d := fakes.NewDialer(fakes.Config{})
+		d.Server("S").Set(fakes.Behaviour{OnClose: deaf, OnTerminate: deaf, OnKill: deaf})
+		h, err := Open(Config{Dialer: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := h.Owner("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := transport.Config{Command: "S"}
+		if err := o.Declare("m", cfg); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Call(ctx, "echo", nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Declare("m", transport.Config{Command: "R"}); err != nil {
+			t.Fatal(err)
+		}
+		for l := h.Settings(); !h.stuck(); {
+			<-h.cfg.Clock.After(l.KillGrace)
+			synctest.Wait()
+		}
+		if err := o.Declare("m", cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.WriteOff("m"); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range h.waiters {
+			if w != nil {
+				t.Errorf("ticket %d is kept", w.ticket)
+			}
+		}
+		d.Close()
+		if err := h.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func (h *Host) stuck() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.machine.Load().Stuck > 0
 }

@@ -35,6 +35,8 @@ type Gauges struct {
 	// Failures counts transitions to Failed by reason, Gaps the overflows of subscribers.
 	Failures map[lifecycle.Reason]uint64
 	Gaps     uint64
+	// Shadowed counts the tools that listings found at two peers of one owner (see [Listing]).
+	Shadowed uint64
 }
 
 // gaugeChunk is how many peers Gauges looks at before it lets others have the lock.
@@ -56,6 +58,7 @@ func (h *Host) Gauges() Gauges {
 			continue
 		}
 		g.Load, g.Stats, g.Owners, g.Claims, g.Gaps = h.machine.Load(), h.machine.Stats(), len(h.owners), h.claims, h.bus.gaps
+		g.Shadowed = h.shadowed
 		for r, n := range h.failures {
 			g.Failures[r] = n
 		}
@@ -133,7 +136,7 @@ func (h *Host) logTransition(e *lifecycle.Event, p *peer) {
 	}
 	if o := h.owners[e.Owner]; o != nil {
 		attrs = append(attrs, slog.Uint64("owner", uint64(o.id)), slog.String("agent", o.agent),
-			slog.String("name", o.names[e.Name]))
+			slog.String("name", o.names.of(e.Name)))
 	}
 	if e.State == lifecycle.Failed {
 		attrs = append(attrs, slog.String("reason", e.Reason.String()), slog.String("error", p.why))

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,39 +15,28 @@ import (
 type Owner struct {
 	h      *Host
 	id     lifecycle.OwnerID
-	token  *owner.Token
-	own    *owner.Owner // the token's owner, if the host made it
-	unhook func() bool
+	token  *owner.Token // that was attached; nil if the owner lives until its Close
+	unhook func() bool  // of the token
 
 	// The fields below are guarded by h.mu.
 	agent  string
-	names  []string // by NameID
-	ids    map[string]lifecycle.NameID
-	free   []lifecycle.NameID // of names that are not held any more
+	names  names
 	claims []lifecycle.NameID // in declaration order, or as Reorder left it
 	dead   bool
 }
 
 // Owner brings an owner to life. agent is the name under which its events appear. It lives
 // until its Close, or that of the host.
-func (h *Host) Owner(agent string) (*Owner, error) {
-	own := owner.New(context.Background(), agent)
-	o, err := h.attach(own.Token, agent, own)
-	if err != nil {
-		own.Close()
-	}
-	return o, err
-}
+func (h *Host) Owner(agent string) (*Owner, error) { return h.birth(nil, agent) }
 
 // Attach lets a token hold claims: it is the owner, and its death releases them whatever
 // killed it (SPEC CL-13, PC-10). One token may be attached to several hosts, or to one host
 // under several names; each attachment is an incarnation of its own.
 func (h *Host) Attach(t *owner.Token, agent string) (*Owner, error) {
-	return h.attach(t, agent, nil)
-}
-
-func (h *Host) attach(t *owner.Token, agent string, own *owner.Owner) (*Owner, error) {
-	o, err := h.birth(t, agent, own)
+	if t == nil {
+		t = new(owner.Token) // as dead as nil
+	}
+	o, err := h.birth(t, agent)
 	if err != nil {
 		return nil, err
 	}
@@ -63,29 +51,27 @@ func (h *Host) attach(t *owner.Token, agent string, own *owner.Owner) (*Owner, e
 	return o, nil
 }
 
-func (h *Host) birth(t *owner.Token, agent string, own *owner.Owner) (*Owner, error) {
+func (h *Host) birth(t *owner.Token, agent string) (*Owner, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
 		return nil, ErrClosed
 	}
-	if !t.Alive() {
+	if t != nil && !t.Alive() {
 		return nil, refusal(lifecycle.ReasonDeadOwner, "the owner is dead")
 	}
 	h.lastID++
-	o := &Owner{h: h, id: h.lastID, token: t, own: own, agent: agent, ids: map[string]lifecycle.NameID{}}
+	o := &Owner{h: h, id: h.lastID, token: t, agent: agent}
 	h.owners[o.id] = o
 	h.step(lifecycle.OwnerBorn(o.id))
 	return o, nil
 }
 
-// letGo ends the ties to the token: one that the host made dies, another one is left alone.
+// letGo ends the tie to a token, which lives on.
 func (o *Owner) letGo() {
-	if o.own != nil {
-		o.own.Close()
-		return
+	if o.unhook != nil {
+		o.unhook()
 	}
-	o.unhook()
 }
 
 // ID is the owner's number in events and rows. It is never reused.
@@ -131,30 +117,53 @@ func (o *Owner) Declare(name string, cfg transport.Config) error {
 // DeclareWith is Declare on terms. Declaring an unchanged claim with another policy changes
 // the policy alone (SPEC RE-10).
 func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) error {
-	if name == "" {
-		return errors.New("MCP config must have a name")
-	}
-	scope, err := terms.scope(o, name)
-	if err := errors.Join(err, terms.Policy.Validate()); err != nil {
+	fp, err := o.identity(name, cfg, &terms)
+	if err != nil {
 		return err
 	}
-	h := o.h
-	fp := fingerprint(h.cfg.Key, cfg, scope)
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	o.h.mu.Lock()
+	defer o.h.mu.Unlock()
 	if err := o.mayAct(); err != nil {
 		return err
 	}
-	p := h.byFP[fp]
-	if p == nil {
-		p = &peer{fp: fp, name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
-		h.byFP[fp] = p
-	} else if !sameConfig(p.cfg, cfg) {
+	if err := o.h.agrees(fp, cfg); err != nil {
+		return err
+	}
+	o.hold(name, fp, cfg, &terms)
+	return nil
+}
+
+// identity is the fingerprint of what is declared under a name, if it may be.
+func (o *Owner) identity(name string, cfg transport.Config, terms *Terms) (fp lifecycle.Fingerprint, err error) {
+	if name == "" {
+		return fp, errors.New("MCP config must have a name")
+	}
+	scope, err := terms.scope(o, name)
+	if err := errors.Join(err, terms.Policy.Validate()); err != nil {
+		return fp, err
+	}
+	return o.h.prints.of(cfg, scope), nil
+}
+
+// agrees refuses a configuration whose fingerprint already stands for another one (SPEC ID-4).
+// Called with mu held.
+func (h *Host) agrees(fp lifecycle.Fingerprint, cfg transport.Config) error {
+	if p := h.stands(fp); p != nil && !sameConfig(p.cfg, cfg) {
 		return fmt.Errorf("fingerprint %s already stands for another configuration", shortID(fp))
 	}
+	return nil
+}
+
+// hold makes or moves a claim to which nothing is to be said any more. Called with mu held.
+func (o *Owner) hold(name string, fp lifecycle.Fingerprint, cfg transport.Config, terms *Terms) {
+	h := o.h
+	p := h.stands(fp)
+	if p == nil {
+		p = &peer{name: shortID(fp), cfg: cloneConfig(cfg), share: terms.Share}
+	}
 	id, held := o.intern(name)
-	in := lifecycle.Declare(0, o.id, id, fp)
-	in.Policy = &terms.Policy
+	in, policy := lifecycle.Declare(0, o.id, id, fp), terms.Policy // a Recorder keeps it
+	in.Policy = &policy
 	out := h.advance(in)
 	h.bind(h.machine.Claimed(o.id, id), p)
 	if !held {
@@ -162,6 +171,13 @@ func (o *Owner) DeclareWith(name string, cfg transport.Config, terms Terms) erro
 		h.claims++
 	}
 	h.settle(out)
+}
+
+// stands returns the payload behind a fingerprint that is declared, or nil.
+func (h *Host) stands(fp lifecycle.Fingerprint) *peer {
+	if id := h.machine.PeerOf(fp); id != 0 {
+		return h.peers[id]
+	}
 	return nil
 }
 
@@ -176,23 +192,23 @@ func (h *Host) bind(id lifecycle.PeerID, p *peer) {
 // Release gives a claim up. If it was the peer's last one, the peer is on the stop ladder
 // when Release returns (SPEC CL-3).
 func (o *Owner) Release(name string) error {
-	h := o.h
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := o.mayAct(); err != nil {
-		return err
-	}
-	id, err := o.claim(name)
+	o.h.mu.Lock()
+	defer o.h.mu.Unlock()
+	id, err := o.claimToAct(name)
 	if err != nil {
 		return err
 	}
+	o.giveUp(id)
+	return nil
+}
+
+// giveUp releases a claim that is held. Called with mu held.
+func (o *Owner) giveUp(id lifecycle.NameID) {
+	h := o.h
 	o.claims = slices.DeleteFunc(o.claims, func(c lifecycle.NameID) bool { return c == id })
 	h.claims--
 	h.step(lifecycle.Release(0, o.id, id))
-	delete(o.ids, name) // not before the events that carry it were read
-	o.names[id] = ""
-	o.free = append(o.free, id)
-	return nil
+	o.names.drop(id) // not before the events that carry it were read
 }
 
 // Reorder changes the order in which the owner's claims are listed and asked for a tool: the
@@ -259,7 +275,7 @@ func (o *Owner) mayAct() error {
 	switch {
 	case o.h.closing:
 		return ErrClosed
-	case o.dead || !o.token.Alive(): // its hook may still be on the way (SPEC PC-7)
+	case o.dead || o.token != nil && !o.token.Alive(): // its hook may still be on the way (SPEC PC-7)
 		return refusal(lifecycle.ReasonDeadOwner, "the owner is dead")
 	}
 	return nil
@@ -267,7 +283,7 @@ func (o *Owner) mayAct() error {
 
 // claim finds the id of a claim that is held. Called with mu held.
 func (o *Owner) claim(name string) (lifecycle.NameID, error) {
-	id, ok := o.ids[name]
+	id, ok := o.names.find(name)
 	if !ok {
 		return 0, refusal(lifecycle.ReasonNoClaim, fmt.Sprintf("mcp '%s' is not registered", name))
 	}
@@ -276,18 +292,10 @@ func (o *Owner) claim(name string) (lifecycle.NameID, error) {
 
 // intern numbers a name, and says whether a claim of that name is held. Called with mu held.
 func (o *Owner) intern(name string) (id lifecycle.NameID, held bool) {
-	if id, held = o.ids[name]; held {
+	if id, held = o.names.find(name); held {
 		return id, true
 	}
-	if n := len(o.free); n > 0 {
-		id, o.free = o.free[n-1], o.free[:n-1]
-		o.names[id] = name
-	} else {
-		id = lifecycle.NameID(len(o.names))
-		o.names = append(o.names, name)
-	}
-	o.ids[name] = id
-	return id, false
+	return o.names.add(name), false
 }
 
 // peerOf returns the payload behind a claim. Called with mu held.

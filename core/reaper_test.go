@@ -1,6 +1,8 @@
 package core_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,5 +137,52 @@ func TestStuckProcess(t *testing.T) {
 		if s, _ := r.h.Stats(); s.Stuck != 1 || s.Spawns != 2 {
 			t.Errorf("%+v", s)
 		}
+	})
+}
+
+// ST-9: an operator may write a stuck process off. Whoever waited is served by the next one, which
+// has the peer to itself; the process is listed and counted until it ends, which is no news of the
+// next one, and Close waits for it. What is not stuck is not written off.
+func TestWriteOffOfAStuckProcess(t *testing.T) {
+	bubble(t, func(r *rig) {
+		o, other := r.owner("a", "S"), r.owner("b", "S")
+		r.d.Server("S").Set(fakes.Behaviour{OnClose: fakes.Rung{Ignore: true},
+			OnTerminate: fakes.Rung{Ignore: true}, OnKill: fakes.Rung{Ignore: true}})
+		_, err := o.Call(bg, "echo", nil)
+		must(t, err)
+		e := r.wantRefused(o.WriteOff("S"), lifecycle.ReasonNotStuck)
+		if !strings.Contains(e.Msg, "outlived SIGKILL") {
+			t.Errorf("error %v", e)
+		}
+		r.wantRefused(o.WriteOff("T"), lifecycle.ReasonNoClaim)
+		pass(idle + 3*grace - time.Nanosecond)
+		r.wantRefused(o.WriteOff("S"), lifecycle.ReasonNotStuck)
+		pass(time.Nanosecond)
+		c := goCall(bg, other, "echo")
+		synctest.Wait()
+		s := watch(t, r.h)
+		must(t, o.WriteOff("S"))
+		must(t, (<-c).err)
+		want := []string{"connecting", "connected"}
+		if got := story(t, s, "b", "S"); !slices.Equal(got, want) {
+			t.Errorf("events %v, want %v", got, want)
+		}
+		if row := other.List()[0]; row.Stuck || row.Stopping || row.WrittenOff != 1 || row.Generation != 2 {
+			t.Errorf("row %+v", row)
+		}
+		if g := r.h.Gauges(); g.Live != 2 || g.WrittenOff != 1 || g.Stuck != 0 || g.Stats.WrittenOff != 1 {
+			t.Errorf("%+v", g)
+		}
+		r.wantCounts("S", 2, 2)
+		r.d.Server("S").Set(fakes.Behaviour{})
+		closed := make(chan error, 1)
+		go func() { closed <- r.h.Close(bg) }()
+		pass(10 * grace)
+		r.wantCounts("S", 2, 1)
+		if !pending(closed) {
+			t.Error("Close did not wait for what was written off")
+		}
+		r.d.Server("S").Die()
+		must(t, <-closed)
 	})
 }

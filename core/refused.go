@@ -56,6 +56,7 @@ var refusalTexts = map[lifecycle.Reason]string{
 	lifecycle.ReasonReleased:   "the mcp was unregistered while the call waited",
 	lifecycle.ReasonCancelled:  "the call was cancelled by its caller",
 	lifecycle.ReasonDraining:   "the daemon is shutting down",
+	lifecycle.ReasonNotStuck:   "nothing is to be written off: no process of the mcp has outlived SIGKILL",
 }
 
 func refusalText(r lifecycle.Reason) string {

@@ -19,6 +19,9 @@ type Status struct {
 	// outlived SIGKILL (SPEC ST-1, ST-9).
 	Stopping bool
 	Stuck    bool
+	// WrittenOff counts earlier incarnations that were stuck, were given up by [Owner.WriteOff],
+	// and have not ended.
+	WrittenOff int
 	// Error is the text of the last failure; it stays after the peer aged (SPEC ST-8).
 	Error      string
 	Tools      []transport.Tool // shared, do not change it
@@ -58,8 +61,8 @@ func (o *Owner) status(id lifecycle.NameID) Status {
 	p := o.peerOf(id)
 	v := o.h.machine.View(o.h.machine.Claimed(o.id, id))
 	s := Status{
-		Owner: o.id, Agent: o.agent, Name: o.names[id], Peer: p.name, State: v.State,
-		Stopping: v.Phase == lifecycle.Stopping, Stuck: v.Stage == lifecycle.StageStuck,
+		Owner: o.id, Agent: o.agent, Name: o.names.of(id), Peer: p.name, State: v.State,
+		Stopping: v.Phase == lifecycle.Stopping, Stuck: v.Stage == lifecycle.StageStuck, WrittenOff: v.WrittenOff,
 		Generation: v.Gen, Claims: v.Claims, InFlight: v.InFlight,
 		Since: o.h.origin.Add(time.Duration(v.Since)), Queued: v.Queued, Policy: v.Policy, Share: p.share,
 	}
@@ -90,6 +93,25 @@ func (o *Owner) Ensure(ctx context.Context, name string) (Status, error) {
 // section 7). A failed connect is a Status, not an error.
 func (o *Owner) Reconnect(ctx context.Context, name string) (Status, error) {
 	return o.settled(ctx, name, lifecycle.Reconnect)
+}
+
+// WriteOff is an operator's word that a process which outlived SIGKILL (see [Status].Stuck) is
+// not to be waited for: the next one may begin beside it. It is refused, and says so, when
+// nothing is stuck behind the claim. The process goes on to count as one that lives, to be
+// listed, and to hold [Host.Close], until its end was observed (SPEC ST-9).
+func (o *Owner) WriteOff(name string) error {
+	o.h.mu.Lock()
+	defer o.h.mu.Unlock()
+	id, err := o.claimToAct(name)
+	if err != nil {
+		return err
+	}
+	w := o.open(id, lifecycle.WriteOff)
+	if w.replied {
+		return w.refused()
+	}
+	o.h.drop(w) // only a refusal is answered
+	return nil
 }
 
 type opener func(lifecycle.Ticket, lifecycle.OwnerID, lifecycle.NameID) lifecycle.Input

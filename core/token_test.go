@@ -149,6 +149,24 @@ func TestSuccessorsAndSiblings(t *testing.T) {
 	})
 }
 
+// PC-7: nobody attaches for the dead, whether they died, never lived or are nobody.
+func TestTheDeadDoNotAttach(t *testing.T) {
+	bubble(t, func(r *rig) {
+		own := owner.New(bg, "agent")
+		own.Close()
+		steps := r.rec.Len()
+		for name, token := range map[string]*owner.Token{"died": own.Token, "zero": {}, "nil": nil} {
+			_, err := r.h.Attach(token, "a")
+			if why, _ := errors.AsType[*core.RefusedError](err); why == nil || why.Reason != lifecycle.ReasonDeadOwner {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if r.rec.Len() != steps {
+			t.Error("the dead have reached the machine")
+		}
+	})
+}
+
 // SH-2: a host that is closed leaves the tokens of others alone, and is not kept by them.
 func TestCloseLetsGoOfTokens(t *testing.T) {
 	bubble(t, func(r *rig) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,26 +16,12 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/fakes"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // Every test runs in a bubble, which fails it when a goroutine is left: so each of them is
 // a leak check too. TestMain looks after what is outside.
-func TestMain(m *testing.M) {
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	// The runner's own goroutines are on their way out when Run returns.
-	late := time.After(5 * time.Second)
-	for runtime.NumGoroutine() > before && code == 0 {
-		select {
-		case <-late:
-			fmt.Fprintf(os.Stderr, "%d goroutines, %d before\n", runtime.NumGoroutine(), before)
-			code = 1
-		default:
-			runtime.Gosched()
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(wait.Main(m)) }
 
 func bubble(t *testing.T, f func(t *testing.T, d *fakes.Dialer, s *fakes.Server)) {
 	t.Helper()

@@ -19,12 +19,13 @@ type Rule struct {
 // Rules lists every rule. The subject's own invariants come on top: those that it panics
 // with and those that its audits return, under their own ids.
 var Rules = []Rule{
-	{"PROC-ONE", "ST-3", "a fingerprint has at most one live incarnation"},
+	{"PROC-ONE", "ST-3", "a fingerprint has at most one live incarnation that is not written off"},
 	{"PROC-GEN", "ST-2", "generations rise, and effects name the live one"},
 	{"PROC-CLAIM", "PC-1", "what nobody claims is being stopped, and is forgotten once it has ended"},
 	{"SPAWN-UNASKED", "CL-1", "nothing is dialed that no dispatch, ensure or reconnect asked for"},
 	{"RETRY", "RE-5", "dispatches do not connect a failed peer before its failure has aged"},
 	{"LADDER", "PR-2", "the rungs of a stop come in order, each exactly when the grace of the last is over"},
+	{"WRITE-OFF", "ST-9", "what outlived SIGKILL is written off when an operator says so, counted as such, and nothing else is"},
 	{"CONNECT-BOUND", "DI-4", "an attempt ends at the connect timeout"},
 	{"CONNECT-CUT", "DI-9", "an attempt is abandoned for a timeout, a failure, a reconnect, a drain or the last claim only"},
 	{"ISOLATION", "ID-2", "a call runs on an incarnation that was dialed with its own claim's configuration"},
@@ -64,6 +65,10 @@ var Rules = []Rule{
 	{"REPLY-LOST", "DI-9", "every ticket is answered within the bounds"},
 	{"REPLY-CAUSE", "DI-12", "a refusal names a reason that is true"},
 	{"SETTLED", "RC-2", "a settled ticket carries the state after the attempt"},
+	{"WAITERS", "DI-9", "no more callers wait for a peer than the bound says"},
+	{"WAIT-FIFO", "DI-9", "who waits for a peer is answered in the order of arrival"},
+	{"REASON", "ST-8", "events, listings and answers give the reason for which a peer failed"},
+	{"RETRY-AT", "DI-12", "a refusal says when to try again as the listing does"},
 	{"OWNER-TICKET", "CL-13", "no ticket waits for a claim that is gone"},
 	{"CANCEL", "CA-4", "a ticket ends when its caller gives up"},
 	{"FORGET", "CL-2", "a declaration is forgotten only when nobody claims it and nothing of it runs"},
@@ -210,6 +215,7 @@ func (w *world) audit() {
 	for id := range w.peers {
 		w.checkOverstay(lifecycle.PeerID(id))
 	}
+	w.checkStarved()
 	if w.auditor == nil {
 		return
 	}

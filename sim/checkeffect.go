@@ -82,12 +82,16 @@ func (w *world) abandoned(e *lifecycle.Effect) {
 	if p == nil {
 		return
 	}
-	w.cutAt = w.epoch
+	w.cutAt, p.dropped = w.epoch, w.epoch
 	if p.up || p.stage != lifecycle.NoStage {
 		w.fail("CONNECT-CUT", "the attempt of %s was abandoned after it had ended", w.name(e.Peer))
 	}
 	switch w.in.Kind {
-	case lifecycle.InReconnect, lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InDrain:
+	case lifecycle.InReconnect:
+		if t := &w.tickets[slotOf(w.in.Ticket)]; t.joined {
+			w.fail("CONNECT-CUT", "the attempt of %s was abandoned for a reconnect while another is under way", w.name(e.Peer))
+		}
+	case lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InDrain:
 	case lifecycle.InTimeReached:
 		if w.now == p.due && (p.plan.Outcome == Hangs || p.plan.Outcome == Connects && p.plan.After >= slowConnect) {
 			w.firedOverdue(p)
@@ -110,23 +114,37 @@ func (w *world) stopped(e *lifecycle.Effect) {
 	if e.Stage != p.stage+1 {
 		w.fail("LADDER", "%s was told to %s after %s", w.name(e.Peer), e.Stage, p.stage)
 	}
-	if p.stage != lifecycle.NoStage && w.now != p.stagedAt+lifecycle.Instant(w.grace(p.stage)) {
+	if p.stage == lifecycle.NoStage {
+		t := w.parting(&w.configs[p.config])
+		p.graces = [2]time.Duration{t.close, t.terminate}
+	} else if w.now != p.stagedAt+lifecycle.Instant(w.grace(p)) {
 		w.fail("LADDER", "%s was told to %s %v after %s", w.name(e.Peer), e.Stage, since(p.stagedAt, w.now), p.stage)
 	}
 	healthy := p.state == lifecycle.Connected || p.state == lifecycle.Connecting && w.in.Kind == lifecycle.InConnected
 	if p.stage == lifecycle.NoStage && p.up && healthy && !w.draining && w.configs[p.config].claims > 0 {
 		w.checkStopOfHealthy(e.Peer)
 	}
+	w.checkDropped(e.Peer)
 	w.endDialing(p)
 	w.obey(e.Peer, e.Stage)
 }
 
-func (w *world) grace(s lifecycle.Stage) time.Duration {
-	switch s {
+// checkDropped demands that an attempt whose end is not known is abandoned before its stop.
+func (w *world) checkDropped(id lifecycle.PeerID) {
+	p := &w.peers[id]
+	known := w.in.Kind == lifecycle.InConnectFailed || w.in.Kind == lifecycle.InBroken
+	if p.dialing && !p.up && p.stage == lifecycle.NoStage && p.dropped != w.epoch && !known {
+		w.fail("CONNECT-CUT", "%s was stopped and its attempt was not abandoned", w.name(id))
+	}
+}
+
+// grace is the time that a stop under way gives to its rung.
+func (w *world) grace(p *peer) time.Duration {
+	switch p.stage {
 	case lifecycle.StageClose:
-		return w.cfg.CloseGrace
+		return p.graces[0]
 	case lifecycle.StageTerminate:
-		return w.cfg.TerminateGrace
+		return p.graces[1]
 	}
 	return w.cfg.KillGrace
 }
@@ -205,7 +223,7 @@ func (w *world) cutFor(t *ticket, why lifecycle.Reason) bool {
 	case lifecycle.ReasonDeadOwner:
 		return w.in.Kind == lifecycle.InOwnerDied && !w.tenants[t.tenant].alive
 	case lifecycle.ReasonDraining:
-		return w.draining
+		return w.draining && w.now >= w.drainedAt+lifecycle.Instant(w.cfg.DrainGrace)
 	}
 	return false
 }

@@ -19,6 +19,15 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 	if !p.live && p.inFlight != 0 {
 		w.fail("CALL-STRANDED", "%d calls are in flight on %s, which has exited", p.inFlight, w.name(id))
 	}
+	if p.broken && p.inFlight != 0 {
+		w.fail("CALL-STRANDED", "%d calls are in flight on %s, whose session has ended", p.inFlight, w.name(id))
+	}
+	if p.timedOut == w.epoch && v.State == lifecycle.Connected {
+		w.fail("CALL-FAILS", "a call timed out and %s is Connected", w.name(id))
+	}
+	if w.cfg.MaxWaiters > 0 && int(c.waiting) > w.cfg.MaxWaiters {
+		w.fail("WAITERS", "%d callers wait for %s; the bound is %d", c.waiting, w.name(id), w.cfg.MaxWaiters)
+	}
 	if w.draining && p.live && p.inFlight == 0 && p.stage == lifecycle.NoStage {
 		w.fail("DRAIN", "%s runs on in a drain and serves no call", w.name(id))
 	}
@@ -26,9 +35,13 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 		w.checkTransition(id, from, v.State)
 		w.meetChange(from, phase, p, &v)
 	}
+	w.checkReason(id, from, &v)
 	w.checkTruth(id, &v)
 	if v.Queued != c.queued {
 		w.fail("LISTED", "%s is listed with queued %t; it is %t", w.name(id), v.Queued, c.queued)
+	}
+	if n := w.buriedOf(c.target); v.WrittenOff != n {
+		w.fail("WRITE-OFF", "%s is listed with %d incarnations written off; there are %d", w.name(id), v.WrittenOff, n)
 	}
 	if v.Claims != int(c.claims) || v.Waiters != int(c.waiting) || v.InFlight != int(p.inFlight) {
 		w.fail("LISTED", "%s is listed with %d claims, %d waiters, %d calls; there are %d, %d, %d", w.name(id),
@@ -46,6 +59,41 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 			w.fail(x.ID, "%s", x.Detail)
 		}
 	}
+}
+
+// checkReason holds the listed reason to what happened.
+func (w *world) checkReason(id lifecycle.PeerID, from lifecycle.State, v *lifecycle.View) {
+	c := &w.configs[w.peers[id].config]
+	if v.State == lifecycle.Failed && from != v.State {
+		c.cause = v.Reason
+		if !w.mayHaveFailedFor(v.Reason, from) {
+			w.fail("REASON", "%s went from %s to failed upon %s for %s", w.name(id), from, w.in.Kind, v.Reason)
+		}
+	}
+	if v.State != lifecycle.Failed {
+		return
+	}
+	if v.Reason != c.cause {
+		w.fail("REASON", "%s failed for %s and is listed with %s", w.name(id), c.cause, v.Reason)
+	}
+}
+
+// mayHaveFailedFor says which reasons an input can have given.
+func (w *world) mayHaveFailedFor(why lifecycle.Reason, from lifecycle.State) bool {
+	switch w.in.Kind {
+	case lifecycle.InConnectFailed:
+		return why == lifecycle.ReasonConnect
+	case lifecycle.InBroken:
+		return why == lifecycle.ReasonBroken
+	case lifecycle.InExited:
+		return why == lifecycle.ReasonExited
+	case lifecycle.InCallDone:
+		return why == lifecycle.ReasonTransport
+	case lifecycle.InTimeReached:
+		return why == lifecycle.ReasonCallTimeout && from == lifecycle.Connected ||
+			(why == lifecycle.ReasonConnectTimeout || why == lifecycle.ReasonConnect) && from != lifecycle.Connected
+	}
+	return false
 }
 
 // checkTruth compares the listed state with the process.
@@ -189,7 +237,7 @@ func (w *world) checkOverstay(id lifecycle.PeerID) {
 	}
 	switch {
 	case p.live && p.stage != lifecycle.NoStage:
-		if p.stage < lifecycle.StageKill && since(p.stagedAt, w.now) > w.grace(p.stage) {
+		if p.stage < lifecycle.StageKill && since(p.stagedAt, w.now) > w.grace(p) {
 			w.fail("LADDER", "%s has been at %s for %v", w.name(id), p.stage, since(p.stagedAt, w.now))
 		}
 	case p.live && !p.up:

@@ -12,6 +12,7 @@ func (w *world) reply(r *lifecycle.Reply) {
 	}
 	w.touch(r.Peer)
 	t := &w.tickets[slot]
+	w.checkArrival(t, r)
 	switch r.Kind {
 	case lifecycle.ReplyReady:
 		w.ready(slot, t, r)
@@ -23,6 +24,19 @@ func (w *world) reply(r *lifecycle.Reply) {
 	}
 	w.closeTicket(slot)
 	w.closed(r.Ticket, r.Kind == lifecycle.ReplySettled && r.State == lifecycle.Connected)
+}
+
+// checkArrival holds the answers that an attempt gives in one step to the order in which the
+// waits began.
+func (w *world) checkArrival(t *ticket, r *lifecycle.Reply) {
+	if t.config == 0 || r.Kind == lifecycle.ReplyRefused && r.Reason != lifecycle.ReasonFailed {
+		return
+	}
+	c := &w.configs[t.config]
+	if c.servedAt == w.epoch && t.turn < c.served {
+		w.fail("WAIT-FIFO", "ticket %d for %v was answered after one that came later", t.id, c.target)
+	}
+	c.served, c.servedAt = t.turn, w.epoch
 }
 
 // ready admits a call to an incarnation.
@@ -62,6 +76,8 @@ func (w *world) settled(t *ticket, r *lifecycle.Reply) {
 	case v.State != r.State || v.Gen != r.Gen || v.Tools != r.Tools:
 		w.fail("SETTLED", "ticket %d was told %s, generation %d, %d tools; listed is %s, generation %d, %d tools",
 			t.id, r.State, r.Gen, r.Tools, v.State, v.Gen, v.Tools)
+	case r.State == lifecycle.Failed && r.Reason != v.Reason:
+		w.fail("REASON", "ticket %d was told that the peer failed for %s; listed is %s", t.id, r.Reason, v.Reason)
 	}
 }
 
@@ -78,9 +94,12 @@ func (w *world) refused(t *ticket, r *lifecycle.Reply) {
 	case lifecycle.ReasonDeadOwner:
 		holds = !w.tenants[t.tenant].alive
 	case lifecycle.ReasonNoClaim:
-		holds = t.config == 0 && !t.ghost
+		holds = t.config == 0 && !t.ghost && w.tenants[t.tenant].claims[t.name-1].config == 0
+	case lifecycle.ReasonNotStuck:
+		holds = t.op == OpWriteOff && w.tenants[t.tenant].claims[t.name-1].config != 0
 	case lifecycle.ReasonFailed:
 		holds = t.op == OpDispatch && t.config != 0 && w.view(r.Peer).State == lifecycle.Failed
+		w.checkRefusal(t, r)
 	case lifecycle.ReasonOverloaded:
 		if holds = t.config != 0 && int(c.waiting) > w.cfg.MaxWaiters; holds {
 			w.checkOverloaded(t)
@@ -97,6 +116,17 @@ func (w *world) refused(t *ticket, r *lifecycle.Reply) {
 	w.result.Refusals[r.Reason]++
 	if !holds {
 		w.fail("REPLY-CAUSE", "ticket %d, a %s of m%d by tenant t%d, was refused as %s", t.id, t.op, t.name, t.tenant, r.Reason)
+	}
+}
+
+// checkRefusal holds what a failed peer's callers are told to its listing and to the books.
+func (w *world) checkRefusal(t *ticket, r *lifecycle.Reply) {
+	v := w.view(r.Peer)
+	if r.Cause != v.Reason {
+		w.fail("REASON", "ticket %d was refused by a peer that failed for %s; listed is %s", t.id, r.Cause, v.Reason)
+	}
+	if r.RetryAt != v.RetryAt {
+		w.fail("RETRY-AT", "ticket %d may try again at %v; listed is %v", t.id, r.RetryAt, v.RetryAt)
 	}
 }
 
@@ -121,6 +151,9 @@ func (w *world) checkBereft() {
 	for _, slot := range a.open[:a.nOpen] {
 		t := &w.tickets[slot]
 		gone := w.in.Kind == lifecycle.InOwnerDied || t.name == uint8(w.in.Name)
+		if w.in.Kind == lifecycle.InOwnerDied && t.phase == ticketAdmitted {
+			w.fail("OWNER-TICKET", "call %d of tenant t%d is in flight, and its owner is dead", t.id, t.tenant)
+		}
 		if gone && t.phase == ticketWaiting && !t.ghost && t.config != 0 {
 			w.fail("OWNER-TICKET", "ticket %d of tenant t%d still waits for m%d, and the claim is gone", t.id, t.tenant, t.name)
 		}

@@ -142,8 +142,24 @@ var processMutants = []mutant{
 			dialAgain(c, in, out, 1)
 		}
 	})},
+	{name: "keeps waiting for what was written off", want: []string{"STATUS", "QUEUE-IDLE"}, make: onInput(func(_ *corrupt, in *lifecycle.Input) bool {
+		return in.Kind == lifecycle.InWriteOff && in.Ticket == 0
+	})},
+	{name: "dials beside what is stuck", want: []string{"PROC-ONE"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		if v := c.Machine.View(c.Claimed(in.Owner, in.Name)); in.Kind == lifecycle.InWriteOff && v.Phase == lifecycle.Stopping {
+			dialAgain(c, in, out, 1)
+		}
+	})},
 	{name: "skips SIGTERM", want: []string{"LADDER"}, make: dropEffects(lifecycle.EffectStop, func(_ lifecycle.Input, e lifecycle.Effect) bool { return e.Stage == lifecycle.StageTerminate })},
 	{name: "has a longer grace", want: []string{"LADDER"}, config: func(c *lifecycle.Config) { c.CloseGrace *= 2 }},
+	{name: "forgets the graces that were wished", want: []string{"LADDER"}, make: onInput(func(c *corrupt, in *lifecycle.Input) bool {
+		if in.Kind == lifecycle.InDeclare && in.Policy != nil {
+			p := *in.Policy
+			p.CloseGrace, p.TerminateGrace = 0, 0
+			in.Policy = &p
+		}
+		return false
+	})},
 	{name: "only asks nicely in a drain", want: []string{"LEAK"}, world: func(c *lifecycle.Config) { c.IdleTimeout, c.FailedRetry = 0, 20*time.Second }, make: func(c *corrupt) {
 		draining := false
 		dropEffects(lifecycle.EffectStop, func(in lifecycle.Input, e lifecycle.Effect) bool {
@@ -258,12 +274,32 @@ var callMutants = []mutant{
 			}
 		}
 	})},
+	{name: "lets too many wait", want: []string{"WAITERS"}, config: func(c *lifecycle.Config) { c.MaxWaiters = 100 },
+		world: func(c *lifecycle.Config) { c.MaxWaiters = 2 }},
+	{name: "serves the last to come first", want: []string{"WAIT-FIFO"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		slices.Reverse(out.Replies)
+	})},
+	{name: "refuses for another reason than it lists", want: []string{"REASON"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		for i := range out.Replies {
+			if out.Replies[i].Cause == lifecycle.ReasonConnect {
+				out.Replies[i].Cause = lifecycle.ReasonBroken
+			}
+		}
+	})},
+	{name: "promises a retry too early", want: []string{"RETRY-AT"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		for i := range out.Replies {
+			if out.Replies[i].Reason == lifecycle.ReasonFailed {
+				out.Replies[i].RetryAt = c.Now()
+			}
+		}
+	})},
 	{name: "answers twice", want: []string{"REPLY-ONCE"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
 		if len(out.Replies) > 0 {
 			out.Replies = append(out.Replies, out.Replies[0])
 		}
 	})},
 	{name: "does not refuse the claimless", want: []string{"REPLY-NOW"}, make: dropReplies(lifecycle.ReasonNoClaim)},
+	{name: "accepts to write off what is not stuck", want: []string{"WRITE-OFF"}, make: dropReplies(lifecycle.ReasonNotStuck)},
 	{name: "loses a waiter", want: []string{"LISTED"}, make: dropReplies(lifecycle.ReasonFailed)},
 	{name: "leaves waiters of released claims", want: []string{"OWNER-TICKET", "LISTED"}, make: dropReplies(lifecycle.ReasonReleased)},
 	{name: "leaves waiters of dead owners", want: []string{"OWNER-TICKET", "LISTED", "REPLY-NOW"}, make: dropReplies(lifecycle.ReasonDeadOwner)},
@@ -310,6 +346,7 @@ var listingMutants = []mutant{
 			v.State = lifecycle.Connected
 		}
 	})},
+	{name: "hides what was written off", want: []string{"WRITE-OFF"}, make: onView(func(_ *corrupt, v *lifecycle.View) { v.WrittenOff = 0 })},
 	{name: "miscounts claims", want: []string{"LISTED"}, make: onView(func(_ *corrupt, v *lifecycle.View) { v.Claims++ })},
 	{name: "drops the tools of a failed peer", want: []string{"TOOLS"}, make: onView(func(_ *corrupt, v *lifecycle.View) {
 		if v.State == lifecycle.Failed {
@@ -352,6 +389,11 @@ var eventMutants = []mutant{
 		}
 	}},
 	{name: "bids no farewell", want: []string{"FAREWELL"}, make: dropEvents(func(in lifecycle.Input, _ lifecycle.Event) bool { return in.Kind == lifecycle.InRelease })},
+	{name: "tells no reason", want: []string{"REASON"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		for i := range out.Events {
+			out.Events[i].Reason = lifecycle.NoReason
+		}
+	})},
 	{name: "tells a joining owner nothing", want: []string{"EVENT-MISSING"}, make: dropEvents(func(_ lifecycle.Input, e lifecycle.Event) bool { return e.Replay })},
 }
 

@@ -37,12 +37,21 @@ func bit(b bool) uint8 {
 	return 0
 }
 
+// firstGrace is the first of the wishes that a digest says nothing of where it is not set, so that
+// runs which were recorded without them keep their hashes.
+const firstGrace = 5
+
 func (d *digest) policy(p *lifecycle.Policy) {
 	if p == nil {
 		return
 	}
-	for _, s := range wishes(p) {
-		d.word(uint64(*s.value))
+	for i, s := range wishes(p) {
+		if i < firstGrace {
+			d.word(uint64(*s.value))
+		} else if *s.value > 0 {
+			d.word(uint64(i))
+			d.word(uint64(*s.value))
+		}
 	}
 	d.word(uint64(bit(p.Pinned)))
 }

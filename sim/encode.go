@@ -71,7 +71,7 @@ func (e *Entry) String() string {
 	case OpDeclare:
 		add(fmt.Sprintf("m%d", e.Name), e.Target.String())
 		add(policyWords(e.Policy)...)
-	case OpRelease, OpEnsure, OpReconnect, OpCancel:
+	case OpRelease, OpEnsure, OpReconnect, OpCancel, OpWriteOff:
 		add(fmt.Sprintf("m%d", e.Name))
 	case OpDispatch:
 		add(fmt.Sprintf("m%d", e.Name))
@@ -107,7 +107,8 @@ func (p *CallPlan) words() []string {
 // wishes are the places for the times of a policy under their names on tapes.
 func wishes(p *lifecycle.Policy) []setting {
 	return []setting{{"idle", &p.IdleTimeout}, {"uptime", &p.MinUptime}, {"start", &p.StartTimeout},
-		{"connect", &p.ConnectTimeout}, {"call", &p.CallTimeout}}
+		{"connect", &p.ConnectTimeout}, {"call", &p.CallTimeout},
+		{"close", &p.CloseGrace}, {"terminate", &p.TerminateGrace}}
 }
 
 func policyWords(p *lifecycle.Policy) []string {

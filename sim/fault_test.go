@@ -67,7 +67,7 @@ func faultyOptions(seed uint64) Options {
 // TestFaultCountsAreTrue: each count is positive with everything drawn and 0 without its own fault.
 func TestFaultCountsAreTrue(t *testing.T) {
 	fired := func(off func(*Faults)) (n [nFaults]uint64) {
-		for seed := uint64(1); seed <= 4; seed++ {
+		for seed := uint64(1); seed <= 6; seed++ {
 			o := faultyOptions(seed)
 			off(o.Faults)
 			for f, x := range mustRun(t, o).Fired {

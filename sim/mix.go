@@ -24,6 +24,7 @@ type Mix struct {
 	Abrupt    int // runs that are drained in the midst of everything rather than at rest
 	Policy    int // claims that ask for times of their own
 	Configure int // turns that begin with a reconfiguration of the daemon
+	WriteOff  int // calls of what was killed and has not ended, preceded by an operator who writes it off
 	Snipe     int // waits that end exactly at the machine's next deadline, or beside it
 	Reload    int // of the operator's looks: every claim is declared again, those on one server elsewhere
 	Restart   int // of the operator's looks: the daemon restarts
@@ -36,7 +37,7 @@ func DefaultMix() Mix {
 	return Mix{Human: 800, Cron: 100, Poisson: 100,
 		Shared: 550, Listing: 80, Parallel: 120, Cancel: 15, Rotate: 25, Upsert: 10, Move: 20, Rename: 10,
 		Release: 15, Reconnect: 20, Ensure: 20, Die: 20, Reborn: 5, DieInTurn: 2, Ghost: 200, Abrupt: 500,
-		Policy: 60, Snipe: 10, Reload: 25, Restart: 25, Storm: 25}
+		Policy: 60, WriteOff: 300, Snipe: 10, Reload: 25, Restart: 25, Storm: 25}
 }
 
 // parts are the places of a mix under the names of reports, with the strongest that is drawn.
@@ -47,7 +48,7 @@ func (m *Mix) parts() []part {
 		{"renames", &m.Rename, 100}, {"releases", &m.Release, 100}, {"reconnects", &m.Reconnect, 150},
 		{"eager connects", &m.Ensure, 100}, {"deaths", &m.Die, 100}, {"rebirths at once", &m.Reborn, 60},
 		{"deaths in turns", &m.DieInTurn, 60}, {"ghosts", &m.Ghost, 400}, {"abrupt drains", &m.Abrupt, 1000},
-		{"wishes", &m.Policy, 600}, {"reconfigurations", &m.Configure, 100}, {"snipers", &m.Snipe, 400},
+		{"wishes", &m.Policy, 600}, {"reconfigurations", &m.Configure, 100}, {"write-offs", &m.WriteOff, 1000}, {"snipers", &m.Snipe, 400},
 		{"reloads", &m.Reload, 300}, {"restarts", &m.Restart, 250}, {"rotation storms", &m.Storm, 300}}
 }
 

@@ -43,6 +43,8 @@ func (w *world) perform(e *Entry) {
 		w.ask(e)
 	case OpCancel:
 		w.cancel(e)
+	case OpWriteOff:
+		w.writeOff(e)
 	case OpDial, OpDrain, OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
 		panic("SIM-ACTION: " + e.Op.String() + " is not an action of a tenant")
 	}
@@ -170,7 +172,8 @@ func (w *world) move(e *Entry, c *claim, to int32) {
 	for _, slot := range a.open[:a.nOpen] {
 		if t := &w.tickets[slot]; t.phase == ticketWaiting && t.name == e.Name && t.config != 0 {
 			w.configs[t.config].waiting--
-			t.config = to
+			w.arrivals++
+			t.config, t.turn = to, w.arrivals // behind those who wait there
 			w.configs[to].waiting++
 			w.want(to)
 		}

@@ -45,6 +45,7 @@ func (w *world) enqueue() {
 	if w.queued > 0 && w.room() {
 		w.fail("QUEUE-IDLE", "%d attempts queue with %d live, %d dialing, %d spawning", w.queued, w.live, w.dialing, w.spawning)
 	}
+	w.checkReclaimed()
 }
 
 // sweepQueue takes attempts off that nobody waits for any more and whose time is over: of those
@@ -79,6 +80,57 @@ func (w *world) room() bool {
 	c := w.cfg
 	return (c.MaxLive == 0 || w.live < c.MaxLive) && (c.MaxDialing == 0 || w.dialing < c.MaxDialing) &&
 		(c.MaxSpawning == 0 || w.spawning < c.MaxSpawning)
+}
+
+// places returns how many of those who queue could begin if there were room for their processes.
+func (w *world) places() int {
+	n := w.queued
+	if w.cfg.MaxDialing > 0 {
+		n = min(n, w.cfg.MaxDialing-w.dialing)
+	}
+	if w.cfg.MaxSpawning > 0 {
+		n = min(n, w.cfg.MaxSpawning-w.spawning)
+	}
+	return n
+}
+
+// lacking is how many incarnations more must be stopped for those who queue; negative if too many
+// are. What is being stopped makes room, and what is stuck does not.
+func (w *world) lacking() int {
+	leaving := 0
+	for i := range w.peers {
+		p := &w.peers[i]
+		stuck := p.stage == lifecycle.StageKill && w.now >= p.stagedAt+lifecycle.Instant(w.cfg.KillGrace)
+		if p.live && p.stage != lifecycle.NoStage && !stuck {
+			leaving++
+		}
+	}
+	return w.live - leaving + w.places() - w.cfg.MaxLive
+}
+
+// checkReclaimed demands that no more were stopped for others than these need.
+func (w *world) checkReclaimed() {
+	if w.reclaimedAt != w.epoch {
+		return
+	}
+	if n := w.lacking(); n < 0 {
+		w.fail("RECLAIM", "%d more were stopped to make room than the %d attempts that queue need", -n, w.queued)
+	}
+}
+
+// checkStarved finds attempts that queue although something could be stopped for them.
+func (w *world) checkStarved() {
+	if w.cfg.MaxLive == 0 || w.queued == 0 || w.draining || w.places() <= 0 || w.lacking() <= 0 {
+		return
+	}
+	for id := range w.peers {
+		p := &w.peers[id]
+		t := &w.configs[p.config].terms
+		unused := p.live && p.up && p.stage == lifecycle.NoStage && p.inFlight == 0
+		if unused && !t.pinned && w.now > p.upAt+lifecycle.Instant(t.uptime) {
+			w.fail("QUEUE-IDLE", "%d attempts queue, and %s is unused and not stopped for them", w.queued, w.name(lifecycle.PeerID(id)))
+		}
+	}
 }
 
 func (w *world) unqueue(i int32) {
@@ -171,7 +223,7 @@ func (w *world) short() bool {
 // checkReclaim holds the stop of a healthy peer for others to what may be stopped.
 func (w *world) checkReclaim(id lifecycle.PeerID) {
 	p := &w.peers[id]
-	p.reclaimed = w.epoch
+	p.reclaimed, w.reclaimedAt = w.epoch, w.epoch
 	w.result.Reclaimed++
 	t := &w.configs[p.config].terms
 	switch {

@@ -70,7 +70,7 @@ func (w *world) meetExited(in *lifecycle.Input, c *config, p *peer, current bool
 		w.reachIf(c.waiting > 0, sExitWaited)
 		w.reachIf(c.reconnect, sExitReconnect)
 		w.reachIf(w.queued > 0, sExitMakesRoom)
-		over := p.stagedAt + lifecycle.Instant(w.grace(p.stage))
+		over := p.stagedAt + lifecycle.Instant(w.grace(p))
 		w.reachIf(w.now == over && p.stagedAt < over, sExitAtRung)
 		w.reachIf(p.stage == lifecycle.StageKill && w.now > over, sExitStuck)
 	case lifecycle.Absent:

@@ -71,6 +71,10 @@ func (w *world) kill() {
 		ends = append(ends, end)
 		up = max(up, end)
 	}
+	for _, b := range w.buried { // they were killed before, and go on for as long as they may
+		end := start + lifecycle.Instant(w.cfg.KillGrace+b.left)
+		ends, up = append(ends, end), max(up, end)
+	}
 	w.depart()
 	for _, end := range ends {
 		w.agenda.push(item{at: end, kind: itemOrphan})
@@ -104,7 +108,7 @@ func (w *world) depart() {
 	}
 	w.queue, w.asking, w.touched, w.lost = w.queue[:0], w.asking[:0], w.touched[:0], w.lost[:0]
 	w.queued, w.dialing, w.spawning, w.idleTicks, w.seq = 0, 0, 0, 0, 0
-	w.farewell = farewell{}
+	w.farewell, w.buried = farewell{}, w.buried[:0]
 	w.deadline = lifecycle.Never
 }
 

@@ -4,26 +4,27 @@ import "github.com/mayfly-mcp/mayfly/core/lifecycle"
 
 // Result is what a run did. It holds no wall-clock time: equal options give equal results.
 type Result struct {
-	Steps     uint64 // inputs fed
-	Events    uint64 // events told
-	Hash      uint64 // over every input and output
-	Audits    uint64
-	Evictions uint64
-	Reclaimed uint64
-	CallsCut  uint64
-	Orphans   uint64          // processes that a kill of the daemon left behind
-	Fired     [nFaults]uint64 // by Fault
-	Actions   [ops]uint64
-	Inputs    [nInputs]uint64
-	Effects   [8]uint64  // by lifecycle.EffectKind
-	Replies   [4]uint64  // by lifecycle.ReplyKind
-	Refusals  [32]uint64 // by lifecycle.Reason
-	Coverage  Coverage
-	Reached   Reached // situations of the catalogue
-	Recovered uint64  // claims that worked again once all faults had ended
-	Excused   [nExcuses]uint64
-	Violation *Violation // nil if every check held
-	Tape      *Tape      // of a recorded run and of one that found a violation
+	Steps      uint64 // inputs fed
+	Events     uint64 // events told
+	Hash       uint64 // over every input and output
+	Audits     uint64
+	Evictions  uint64
+	Reclaimed  uint64
+	WrittenOff uint64
+	CallsCut   uint64
+	Orphans    uint64          // processes that a kill of the daemon left behind
+	Fired      [nFaults]uint64 // by Fault
+	Actions    [ops]uint64
+	Inputs     [nInputs]uint64
+	Effects    [8]uint64  // by lifecycle.EffectKind
+	Replies    [4]uint64  // by lifecycle.ReplyKind
+	Refusals   [32]uint64 // by lifecycle.Reason
+	Coverage   Coverage
+	Reached    Reached // situations of the catalogue
+	Recovered  uint64  // claims that worked again once all faults had ended
+	Excused    [nExcuses]uint64
+	Violation  *Violation // nil if every check held
+	Tape       *Tape      // of a recorded run and of one that found a violation
 }
 
 // Count is a line of a run's story.

@@ -27,8 +27,8 @@ func wishing(f func(*lifecycle.Policy)) func(*corrupt) {
 
 var roomMutants = []mutant{
 	{name: "lets one too many live", want: []string{"CAP-LIVE"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxLive++ }},
-	{name: "dials one too many", want: []string{"CAP-DIALING"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxDialing++ }},
-	{name: "spawns one too many", want: []string{"CAP-SPAWNING"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxSpawning++ }},
+	{name: "dials one too many", want: []string{"CAP-DIALING", "RECLAIM"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxDialing++ }},
+	{name: "spawns one too many", want: []string{"CAP-SPAWNING", "RECLAIM"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxSpawning++ }},
 	{name: "queues one too many", want: []string{"QUEUE-BOUND"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxQueued++ }},
 	{name: "leaves room unused", want: []string{"QUEUE-IDLE"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxDialing-- }},
 	{name: "queues for too long", want: []string{"QUEUE-WAIT", "REPLY-CAUSE"}, world: crowded, config: func(c *lifecycle.Config) { c.QueueTimeout *= 3 }},

@@ -129,7 +129,7 @@ func (w *world) patience() time.Duration {
 
 // ladder is the longest that a stop can take with the servers seen so far.
 func (w *world) ladder() time.Duration {
-	return w.cfg.CloseGrace + w.cfg.TerminateGrace + w.maxStop + w.opt.Schedule.slack()
+	return w.cfg.CloseGrace + w.cfg.TerminateGrace + w.maxGrace + w.maxStop + w.opt.Schedule.slack()
 }
 
 // stopEvery is the number of turns after which Options.Stop is asked.
@@ -198,6 +198,9 @@ func (w *world) checkTickets() {
 }
 
 func (w *world) checkEmpty() {
+	if n := len(w.buried); n > 0 {
+		w.fail("LEAK", "%d incarnations that were written off live on after the drain", n)
+	}
 	for id := range w.peers {
 		if w.peers[id].live {
 			w.fail("LEAK", "%s lives on after the drain, at stage %s", w.name(lifecycle.PeerID(id)), w.peers[id].stage)

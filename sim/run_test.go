@@ -267,7 +267,7 @@ func TestRareThings(t *testing.T) {
 			t.Errorf("no peer went from %s to %s", c[0], c[1])
 		}
 	}
-	for kind := lifecycle.InOwnerBorn; kind <= lifecycle.InSpawned; kind++ {
+	for kind := lifecycle.InOwnerBorn; kind <= lifecycle.InWriteOff; kind++ {
 		if sum.Inputs[kind] == 0 {
 			t.Errorf("the machine was never fed %s", kind)
 		}

@@ -157,7 +157,9 @@ func (w *world) deliver(it item) {
 			w.complete(id, lifecycle.SessionBroken(id, gen))
 		}
 	case itemExited:
-		w.exited(id, it.note, gen, current, stray)
+		if !w.exhume(id, gen) {
+			w.exited(id, it.note, gen, current, stray)
+		}
 		w.drainedOut()
 	case itemSpawned, itemStarted:
 		if current && p.dialing {

@@ -36,6 +36,7 @@ const (
 	OpEnsure                  // it connects Name eagerly
 	OpReconnect               // it reconnects Name
 	OpCancel                  // it gives up its oldest open ticket of Name
+	OpWriteOff                // an operator writes off what is stuck behind Name
 	OpDial                    // how the next incarnation of Target behaves
 	OpDrain                   // the daemon shuts down
 	OpConfigure               // its configuration changes to Set
@@ -48,7 +49,7 @@ const (
 )
 
 var opNames = [...]string{"-", "born", "die", "declare", "release", "dispatch", "ensure",
-	"reconnect", "cancel", "dial", "drain", "configure", "restart", "reload", "down", "expire"}
+	"reconnect", "cancel", "write-off", "dial", "drain", "configure", "restart", "reload", "down", "expire"}
 
 // String returns the word used on tapes.
 func (o Op) String() string { return word(opNames[:], int(o)) }

@@ -54,7 +54,8 @@ func drawTape(t *rapid.T) *Tape {
 		}
 		if e.Op == OpDeclare && flip.Draw(t, "wishes") {
 			e.Policy = &lifecycle.Policy{IdleTimeout: 1 + span.Draw(t, "idle"), MinUptime: span.Draw(t, "uptime"), StartTimeout: span.Draw(t, "start"),
-				ConnectTimeout: span.Draw(t, "connect"), CallTimeout: span.Draw(t, "call"), Pinned: flip.Draw(t, "pinned")}
+				ConnectTimeout: span.Draw(t, "connect"), CallTimeout: span.Draw(t, "call"),
+				CloseGrace: span.Draw(t, "close"), TerminateGrace: span.Draw(t, "terminate"), Pinned: flip.Draw(t, "pinned")}
 		}
 		if e.Op == OpConfigure {
 			e.Set = &Change{rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "T"), rapid.IntRange(0, 3).Draw(t, "live")}

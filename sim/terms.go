@@ -11,6 +11,7 @@ import (
 type terms struct {
 	idle, failed, uptime time.Duration // 0 of the first two is never
 	start, connect, call time.Duration
+	close, terminate     time.Duration
 	pinned               bool
 }
 
@@ -29,6 +30,7 @@ func (w *world) wish(c *claim, p lifecycle.Policy) {
 	if c.wish = p; p != (lifecycle.Policy{}) {
 		x.wishes = append(x.wishes, p)
 		w.maxBudget = max(w.maxBudget, p.StartTimeout+p.ConnectTimeout, p.CallTimeout)
+		w.maxGrace = max(w.maxGrace, p.CloseGrace+p.TerminateGrace)
 	}
 	w.touch(x.peer)
 	w.retune(c.config)
@@ -37,7 +39,8 @@ func (w *world) wish(c *claim, p lifecycle.Policy) {
 // retune works the terms of a config out, and notes when they change.
 func (w *world) retune(i int32) {
 	x := &w.configs[i]
-	t := terms{idle: w.cfg.IdleTimeout, start: w.cfg.StartTimeout, connect: w.cfg.ConnectTimeout, call: w.cfg.CallTimeout}
+	t := terms{idle: w.cfg.IdleTimeout, start: w.cfg.StartTimeout, connect: w.cfg.ConnectTimeout, call: w.cfg.CallTimeout,
+		close: w.cfg.CloseGrace, terminate: w.cfg.TerminateGrace}
 	if len(x.wishes) > 0 {
 		t = w.wished(x, t)
 	}
@@ -50,7 +53,19 @@ func (w *world) retune(i int32) {
 	if from, _ := w.failedWindow(x); x.peer != 0 && w.peers[x.peer].inFlight > 0 && w.now >= from {
 		w.peers[x.peer].lapsed = w.peers[x.peer].gen
 	}
+	if x.retuned != w.epoch {
+		x.before, x.retuned = x.terms, w.epoch
+	}
 	x.terms, x.termsAt = t, w.now
+}
+
+// parting are the terms on which an incarnation is stopped: when the last claim goes, those from
+// before this step.
+func (w *world) parting(x *config) *terms {
+	if x.claims == 0 && x.retuned == w.epoch {
+		return &x.before
+	}
+	return &x.terms
 }
 
 // wished merges what claims ask for with the daemon's times.
@@ -73,11 +88,14 @@ func (w *world) wished(x *config, daemon terms) (t terms) {
 		ask(&t.start, p.StartTimeout, daemon.start)
 		ask(&t.connect, p.ConnectTimeout, daemon.connect)
 		ask(&t.call, p.CallTimeout, daemon.call)
+		ask(&t.close, p.CloseGrace, daemon.close)
+		ask(&t.terminate, p.TerminateGrace, daemon.terminate)
 		t.pinned = t.pinned || p.Pinned
 	}
 	if plain {
 		t.idle, t.start = max(t.idle, daemon.idle), max(t.start, daemon.start)
 		t.connect, t.call = max(t.connect, daemon.connect), max(t.call, daemon.call)
+		t.close, t.terminate = max(t.close, daemon.close), max(t.terminate, daemon.terminate)
 	}
 	if t.idle == forever {
 		t.idle = 0

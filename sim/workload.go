@@ -310,6 +310,9 @@ func (l *workload) call(at lifecycle.Instant, t uint32, name uint8) {
 	server := uint32(0)
 	if c := l.w.tenants[t].claims[name-1].config; c != 0 {
 		server = l.w.configs[c].target.Server
+		if p := &l.w.peers[l.w.configs[c].peer]; p.live && p.stage == lifecycle.StageKill && l.what.chance(l.mix.WriteOff) {
+			l.add(at, t, OpWriteOff, name) // whether it is stuck already or not
+		}
 	}
 	l.add(at, t, OpDispatch, name).Call = l.fleet.call(server)
 }
@@ -334,7 +337,7 @@ func (l *workload) policy() *lifecycle.Policy {
 	about := func(d time.Duration) time.Duration {
 		return max(d, time.Second) * time.Duration(1+l.what.below(4)) / 2
 	}
-	switch l.what.below(6) {
+	switch l.what.below(7) {
 	case 0:
 		p.IdleTimeout = about(c.IdleTimeout)
 	case 1:
@@ -345,6 +348,8 @@ func (l *workload) policy() *lifecycle.Policy {
 		p.CallTimeout, p.IdleTimeout = about(c.CallTimeout), about(c.IdleTimeout)
 	case 4:
 		p.StartTimeout, p.MinUptime = about(c.ConnectTimeout), about(c.IdleTimeout)
+	case 5:
+		p.CloseGrace, p.TerminateGrace = about(c.CloseGrace), about(c.TerminateGrace)
 	default:
 		p.Pinned = true
 	}

@@ -54,6 +54,28 @@ type world struct {
 	retold   int32   // owners told of a new list in this step
 	peaceful bool    // upon the exit of the step nothing fails
 
+<<<<<<< HEAD
+	epoch       uint64 // of the step under way, or the next one
+	seq         uint64
+	drainedAt   lifecycle.Instant
+	draining    bool
+	again       *restart      // under way, nil if none is
+	err         error         // why the run was given up, which is nobody's fault
+	inSubject   bool          // to know whose panic it is
+	maxStop     time.Duration // the longest stop of any incarnation so far
+	maxBudget   time.Duration // the longest that any claim asked for, for an attempt and a call
+	maxGrace    time.Duration // and for the graces of a stop
+	live        int           // incarnations that have not exited
+	buried      []burial      // of them, those that were written off
+	dialing     int           // of them, those being dialed
+	spawning    int           // of them, those whose process does not exist
+	idleTicks   int           // wakes of the subject since it last did something
+	cutAt       uint64        // the last step that abandoned an attempt
+	evictions   int           // peers evicted in this step
+	ageings     int           // failures aged in it
+	arrivals    uint64        // waits that began so far
+	reclaimedAt uint64        // the last step in which something was stopped to make room
+=======
 	epoch     uint64 // of the step under way, or the next one
 	seq       uint64
 	drainedAt lifecycle.Instant
@@ -73,6 +95,7 @@ type world struct {
 	cutAt     uint64        // the last step that abandoned an attempt
 	evictions int           // peers evicted in this step
 	ageings   int           // failures aged in it
+>>>>>>> origin/next
 
 	result    *Result
 	hash      digest
@@ -109,7 +132,9 @@ type config struct {
 	wishes    []lifecycle.Policy // of those of its claims that ask for something
 	terms     terms
 	termsAt   lifecycle.Instant // when they last changed
-	queued    bool              // its attempt waits for room, since queuedAt
+	before    terms             // the step that last changed them, retuned, began with these
+	retuned   uint64
+	queued    bool // its attempt waits for room, since queuedAt
 	queuedAt  lifecycle.Instant
 	turn      uint64 // the step in which it began to
 	noRoom    uint64 // the last step in which it was refused
@@ -118,6 +143,9 @@ type config struct {
 	reconnect bool // a reconnect was asked for and its attempt has not ended
 	failed    bool // the last attempt or session failed, at failedAt
 	failedAt  lifecycle.Instant
+	cause     lifecycle.Reason // of the last failure, as listed
+	served    uint64           // the place of the wait that was answered last, in step servedAt
+	servedAt  uint64
 }
 
 // peer is the world's truth about the newest incarnation in a slot of the subject. What every
@@ -144,11 +172,24 @@ type peer struct {
 	idleSince lifecycle.Instant
 	due       lifecycle.Instant // of its attempt
 	upAt      lifecycle.Instant
+<<<<<<< HEAD
+	lapsed    lifecycle.Generation // that was due to age while calls were in flight
+	reclaimed uint64               // the step in which it was stopped to make room
+	mark      uint64               // the last step that touched it
+	timedOut  uint64               // the last step in which a call of it timed out
+	met       met
+	dropped   uint64 // the step in which its attempt was abandoned
+	stagedAt  lifecycle.Instant
+	graces    [2]time.Duration // of its stop, for close and terminate
+	idleSince lifecycle.Instant
+	server    uint32 // and its place on the list of what runs of it
+=======
 	stagedAt  lifecycle.Instant
 	reclaimed uint64               // the step in which it was stopped to make room
 	timedOut  uint64               // the last step in which a call of it timed out
 	lapsed    lifecycle.Generation // that was due to age while calls were in flight
 	server    uint32               // and its place on the list of what runs of it
+>>>>>>> origin/next
 	place     int32
 	met       met
 	plan      DialPlan
@@ -168,8 +209,9 @@ type ticket struct {
 	phase  ticketPhase
 	op     Op
 	name   uint8
-	joined bool // a reconnect was under way when this one was asked for
-	ghost  bool // of an owner that was dead when it asked
+	joined bool   // a reconnect was under way when this one was asked for
+	ghost  bool   // of an owner that was dead when it asked
+	turn   uint64 // its place among all waits
 	tenant int32
 	config int32 // waited for, or admitted to; 0 when there was no claim
 	peer   lifecycle.PeerID
@@ -288,10 +330,15 @@ func (w *world) openTicket(tenant int32, name uint8, op Op) int32 {
 	a := &w.tenants[tenant]
 	a.open[a.nOpen] = slot
 	a.nOpen++
+<<<<<<< HEAD
+	w.arrivals++
+	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant, turn: w.arrivals,
+=======
 	if w.prober != nil {
 		w.prober.opened(id, tenant, name)
 	}
 	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant,
+>>>>>>> origin/next
 		ghost: !a.alive, config: a.claims[name-1].config}
 	if c := w.tickets[slot].config; c != 0 {
 		w.configs[c].waiting++

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly/internal/hostworld"
 	"github.com/mayfly-mcp/mayfly/conformance"
+	"github.com/mayfly-mcp/mayfly/core/regfile"
 	"github.com/mayfly-mcp/mayfly/scenarios"
 	"github.com/mayfly-mcp/mayfly/sim"
 )
@@ -127,7 +128,7 @@ func readScenario(arg string) (*scenarios.File, error) {
 	if _, err := os.Stat(arg); err != nil && !strings.ContainsAny(arg, `/\.`) {
 		return scenarios.Named(arg)
 	}
-	src, err := readRegular(arg, scenarios.MaxSize)
+	src, err := regfile.Read(arg, scenarios.MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read scenario: %w", err)
 	}
@@ -251,24 +252,4 @@ func rewrite(f *scenarios.File, r *scenarios.Report) error {
 		_ = os.Remove(next) // the error that led here says more
 	}
 	return err
-}
-
-// readRegular reads a file that a person named. Devices and pipes have no size to check and
-// may have no end.
-func readRegular(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", path)
-	case info.Size() > limit:
-		return nil, fmt.Errorf("%s has %d bytes; at most %d are read", path, info.Size(), limit)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, limit))
 }

@@ -14,7 +14,8 @@ import (
 type agent struct {
 	id    string
 	owner *core.Owner
-	rec   *record // guarded by agents.mu
+	rec   *record  // guarded by agents.mu
+	off   []string // of its declarations, those that hold no claim; guarded by agents.mu
 }
 
 // agents is what the daemon knows of all agents. Edits are serialised by editing, which is
@@ -53,19 +54,30 @@ func (as *agents) add(rec *record) {
 	as.byID[a.id], as.byName[rec.name] = a, a
 }
 
-// declare makes the owner's claims those of the record: what is gone is released, what is
-// new or has another effective config is declared. The machine leaves the rest alone (SPEC
-// CL-6). Called with mu held.
+// declare makes the owner's claims those of the record, in its order: what is gone or switched
+// off is released, what is new or has another effective config is declared. The machine leaves
+// the rest alone (SPEC CL-6). old is the record that was declared before, nil for none. Called
+// with mu held.
 func (as *agents) declare(a *agent, old *record) {
+	was := a.off
+	a.off = as.over.offOf(a.rec)
 	if old != nil {
 		for _, m := range old.spec.mcps {
-			if a.rec.mcp(m.name) == nil {
+			gone := a.rec.mcp(m.name) == nil || slices.Contains(a.off, m.name)
+			if gone && !slices.Contains(was, m.name) {
 				a.must(a.owner.Release(m.name))
 			}
 		}
 	}
+	var order []string
 	for _, m := range a.rec.spec.mcps {
-		a.must(a.owner.DeclareWith(m.name, m.effective(as.over), m.terms))
+		if !slices.Contains(a.off, m.name) {
+			a.must(a.owner.DeclareWith(m.name, m.effective(as.over), m.terms))
+			order = append(order, m.name)
+		}
+	}
+	if old != nil {
+		a.must(a.owner.Reorder(order))
 	}
 }
 

@@ -198,10 +198,14 @@ type Restored struct {
 
 // Restore makes a copy of a store, or a store.json of an earlier version, the store of a
 // home on which no daemon runs. The copy is checked first. The store that was there is kept
-// beside it under another name.
+// beside it under another name. Whenever it is cut off, the store is the old one or the new one.
 func Restore(dir, from string, now time.Time) (Restored, error) {
+	return restore(realDisk(), dir, from, now)
+}
+
+func restore(k disk, dir, from string, now time.Time) (done Restored, err error) {
 	h := layout(dir)
-	done := Restored{From: from}
+	done.From = from
 	if err := h.prepare(); err != nil {
 		return done, err
 	}
@@ -214,23 +218,47 @@ func Restore(dir, from string, now time.Time) (Restored, error) {
 	if err != nil {
 		return done, fmt.Errorf("the copy %s cannot be used: %w; nothing was changed", from, err)
 	}
-	k := realDisk()
-	path, err := k.files.beside(h.store)
-	if err == nil {
-		err = fill(k, path, records)
-	}
+	done.Kept, err = h.exchange(k, records, h.store+".replaced-"+now.UTC().Format("20060102T150405.000"))
 	if err != nil {
 		return done, fmt.Errorf("cannot restore the store: %w; nothing was changed", err)
 	}
-	if _, err := os.Stat(h.store); err == nil {
-		done.Kept = h.store + ".replaced-" + now.UTC().Format("20060102T150405.000")
-		if err := k.files.rename(h.store, done.Kept); err != nil {
-			_ = os.Remove(path) // the error says more
-			return done, fmt.Errorf("cannot put the present store aside: %w; nothing was changed", err)
-		}
-	}
 	done.Agents = len(records)
-	return done, k.files.place(path, h.store)
+	if err := k.files.syncDir(h.dir); err != nil {
+		return done, fmt.Errorf("the store is restored, and a crash of the machine may undo it: %w", err)
+	}
+	return done, nil
+}
+
+// exchange puts a new store in the place of the one that is there, if there is one, which gets
+// another name first. Its own name passes to the new one in one step: at no moment is there no
+// store.
+func (h home) exchange(k disk, records []*record, as string) (kept string, err error) {
+	path, err := k.files.beside(h.store)
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil { // the error says more than those of the tidying up
+			_ = os.Remove(path)
+			if kept != "" {
+				_ = os.Remove(kept)
+			}
+			kept = ""
+		}
+	}()
+	if err := fill(k, path, records); err != nil {
+		return "", err
+	}
+	switch err := k.files.keep(h.store, as); {
+	case err == nil:
+		kept = as
+	case errors.Is(err, fs.ErrNotExist): // there is none
+	case errors.Is(err, fs.ErrExist): // somebody else's
+		return "", fmt.Errorf("cannot put the present store aside: %w", err)
+	default:
+		return as, fmt.Errorf("cannot put the present store aside: %w", err)
+	}
+	return kept, k.files.rename(path, h.store)
 }
 
 // readCopy reads a store of either format.

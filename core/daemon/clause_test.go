@@ -12,7 +12,7 @@ func TestWhatMeansNothingIsIgnored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, more := range []string{`"url":""`, `"auth":""`, `"env":{}`, `"args":[]`,
+	for _, more := range []string{`"url":""`, `"auth":""`, `"disabled":false`, `"env":{}`, `"args":[]`,
 		`"a_key_of_tomorrow":{"deep":[1,"x"]}`} {
 		_, other, err := parseMcp(`{"name":"m","command":"c",` + more + `}`)
 		if err != nil {

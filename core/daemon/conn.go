@@ -29,6 +29,7 @@ var errClientGone = errors.New("the client is gone")
 type client struct {
 	d        *Daemon
 	conn     *wire.Conn
+	door     string          // the network through which it came
 	ctx      context.Context // ends with the connection
 	cancel   context.CancelCauseFunc
 	out      chan parcel
@@ -49,7 +50,7 @@ type parcel struct {
 func (d *Daemon) serve(nc net.Conn) {
 	c := &client{
 		d: d, conn: wire.NewConn(nc, wire.Config{FrameTimeout: d.cfg.FrameTimeout}),
-		out: make(chan parcel, writeQueue), slots: make(chan struct{}, maxOutstanding),
+		door: nc.LocalAddr().Network(), out: make(chan parcel, writeQueue), slots: make(chan struct{}, maxOutstanding),
 		listing: make(chan struct{}, 1),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(d.base)
@@ -111,9 +112,17 @@ func (c *client) write() {
 func (c *client) transmit(m *pb.ServerMessage) error {
 	err := c.conn.WriteAnswer(c.ctx, m)
 	if long, ok := errors.AsType[*wire.SizeError](err); ok {
-		return c.conn.WriteAnswer(c.ctx, wire.Refusal(codeFailed, wire.Variant(m)+" cannot be sent: "+long.Error()))
+		return c.conn.WriteAnswer(c.ctx, wire.Refusal(codeFailed, wire.Variant(m)+" cannot be sent: "+long.Error()+longHint(m)))
 	}
 	return err
+}
+
+// longHint says how a listing that is too long can be had.
+func longHint(m *pb.ServerMessage) string {
+	if m.GetAgentList() == nil && m.GetMcpList() == nil {
+		return ""
+	}
+	return "; ask for it in pages, with page_size"
 }
 
 // send queues an answer. It waits for a client that reads slowly and gives up when the
@@ -131,18 +140,41 @@ func (c *client) post(p parcel) {
 // time, from before it is built until it has been sent: clients that ask for many and read
 // none cost a frame each, and not the daemon's memory.
 func (c *client) list(req *pb.ClientMessage) error {
+	c.note(listingAsked)
 	select {
 	case c.listing <- struct{}{}:
 	case <-c.ctx.Done():
 		return nil
 	}
-	m, err := c.d.perform(c.ctx, req)
+	c.note(listingBegun)
+	m, err := c.d.perform(c.ctx, c.door, req)
 	if err != nil || m == nil {
-		<-c.listing
+		c.listed()
 		return err
 	}
-	c.post(parcel{m: wire.Answer(m), sent: func() { <-c.listing }})
+	c.post(parcel{m: wire.Answer(m), sent: c.listed})
 	return nil
+}
+
+// listed makes room for the next listing.
+func (c *client) listed() {
+	c.note(listingEnded)
+	<-c.listing
+}
+
+// listingStep is what a listing of a connection has come to.
+type listingStep uint8
+
+const (
+	listingAsked listingStep = iota
+	listingBegun             // it is in memory from here on
+	listingEnded             // it was sent, or refused
+)
+
+func (c *client) note(s listingStep) {
+	if c.d.onListing != nil {
+		c.d.onListing(s)
+	}
 }
 
 func (c *client) event(m proto.Message) { c.send(wire.Answer(m)) }
@@ -165,7 +197,7 @@ func (c *client) answer(req *pb.ClientMessage) {
 	case *pb.ListAgentsMsg, *pb.ListMcpsMsg, *pb.GetAgentMsg:
 		err = c.list(req)
 	default:
-		m, err = c.d.perform(c.ctx, req)
+		m, err = c.d.perform(c.ctx, c.door, req)
 	}
 	switch {
 	case err != nil:
@@ -203,6 +235,9 @@ func (c *client) mcpEvents() error {
 			// The protocol cannot mark it, and its clients would take a second Connected for a
 			// new process (SPEC EV-5). The listing shows the new tools.
 			continue
+		}
+		if e.Error != "" {
+			e.Error = withMissing(e.Error, c.d.agents.missingOf(e.Agent, e.Name))
 		}
 		c.event(&pb.McpEventMsg{
 			Kind: kindOfEvent(e.State), Name: e.Name, Tools: e.Tools, Error: e.Error,

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -274,28 +275,42 @@ func TestALaggingSubscriberOfMcpsIsTold(t *testing.T) {
 	}
 }
 
-// Listings of one connection are built one after the other, and all of them are answered.
+// TestListingsInALine: a client that asks for many listings and reads none has one of them in
+// the daemon's memory at any time, and gets all of them when it reads.
 func TestListingsInALine(t *testing.T) {
+	const many = 32
 	r := start(t, setup{})
-	r.agent("big", `{"description":"`+strings.Repeat("x", 1<<19)+`"}`)
-	nc, err := net.Dial("unix", layout(r.home).socket)
-	if err != nil {
-		t.Fatal(err)
+	r.agent("big", `{"description":"`+strings.Repeat("x", 1<<19)+`"}`) // more than a socket's buffer
+	var mu sync.Mutex
+	var steps [3]int
+	most := 0
+	r.d.onListing = func(s listingStep) { // before the connection that it is called for
+		mu.Lock()
+		defer mu.Unlock()
+		steps[s]++
+		most = max(most, steps[listingBegun]-steps[listingEnded])
 	}
-	defer nc.Close()
+	nc := r.raw()
 	c := wire.NewConn(nc, wire.Config{})
-	for range 32 {
+	for range many {
 		if err := c.WriteRequest(r.ctx, wire.Request(&pb.ListAgentsMsg{})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.c.Ping(r.ctx); err != nil {
-		t.Error(err)
-	}
-	for range 32 {
+	r.eventually("all of them have arrived", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return steps[listingAsked] == many
+	})
+	for range many {
 		m, err := c.ReadAnswer(r.ctx)
 		if err != nil || len(m.GetAgentList().GetAgents()) != 1 {
 			t.Fatalf("%v %v", wire.Variant(m), err)
 		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if most != 1 || steps[listingBegun] != many {
+		t.Errorf("of %d listings %d were in memory at once, want one at a time", steps[listingBegun], most)
 	}
 }

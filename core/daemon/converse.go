@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func (d *Daemon) registered(text string) (*agent, error) {
 
 // createSession opens a session. Its root is accepted and unused: this daemon runs no
 // harness that would be bound to a directory.
-func (d *Daemon) createSession(m *pb.CreateSessionMsg) error {
+func (d *Daemon) createSession(door string, m *pb.CreateSessionMsg) error {
 	if m.SessionHandle == "" {
 		return errNoHandle
 	}
@@ -36,19 +37,19 @@ func (d *Daemon) createSession(m *pb.CreateSessionMsg) error {
 	if err != nil {
 		return err
 	}
-	return d.sessions.create(m.SessionHandle, a)
+	return d.sessions.create(handle{door, m.SessionHandle}, a)
 }
 
 // resume returns the session of a handle. The agent of the request matters only when the
 // handle is new, but its id must be one.
-func (d *Daemon) resume(handle, agentID string) (*session, error) {
-	if handle == "" {
+func (d *Daemon) resume(h handle, agentID string) (*session, error) {
+	if h.text == "" {
 		return nil, errNoHandle
 	}
 	if _, err := parseAgentID(agentID); err != nil {
 		return nil, err
 	}
-	return d.sessions.resume(handle, func() (*agent, error) { return d.registered(agentID) })
+	return d.sessions.resume(h, func() (*agent, error) { return d.registered(agentID) })
 }
 
 // prepare makes a run in a session. The agent may have been deleted since the session began.
@@ -59,14 +60,17 @@ func (d *Daemon) prepare(s *session, choice string, tell func(*pb.StreamEvent)) 
 	}
 	return &run{
 		agent: s.agent, rec: rec, session: s, choice: choice, llm: d.llm.Load(), clock: d.cfg.Clock,
+		off:       func() []string { return d.agents.offOf(s.agent) },
+		lacks:     func(name string) []string { return d.agents.missingOf(s.agent.id, name) },
 		listBound: time.Duration(d.rules.Load().MCP.ListTimeout), stop: d.drain, tell: tell,
 	}, nil
 }
 
 // send runs an agent and answers with its last words. The protocol has no place for the
-// failure of a model in that answer: the content is empty then, and the log says why.
-func (d *Daemon) send(ctx context.Context, m *pb.SendMsg) (proto.Message, error) {
-	s, err := d.resume(m.SessionHandle, m.Agent)
+// failure of a model in that answer: the content is empty then, and the log says why. A run that
+// a stop of the daemon ends is refused instead, so that it is asked for again.
+func (d *Daemon) send(ctx context.Context, door string, m *pb.SendMsg) (proto.Message, error) {
+	s, err := d.resume(handle{door, m.SessionHandle}, m.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +88,9 @@ func (d *Daemon) send(ctx context.Context, m *pb.SendMsg) (proto.Message, error)
 	err = r.do(ctx, m.Content)
 	tell(r.end(err))
 	answer.Usage = r.usage.wire()
+	if errors.Is(err, errStopping) {
+		return nil, err // an empty answer would be taken for the last words
+	}
 	if err != nil {
 		d.log.Warn("a run failed", "agent", r.agent.id, "session", s.id, "reason", err.Error())
 		return answer, nil
@@ -145,7 +152,7 @@ func (c *client) stream(m *pb.StreamMsg) error {
 // failure itself, which is how the protocol refuses an ephemeral run of an unknown agent.
 func (c *client) streamSession(m *pb.StreamMsg) (*session, error) {
 	if !m.Ephemeral {
-		return c.d.resume(m.SessionHandle, m.Agent)
+		return c.d.resume(handle{c.door, m.SessionHandle}, m.Agent)
 	}
 	id, err := parseAgentID(m.Agent)
 	if err != nil {

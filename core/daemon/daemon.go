@@ -58,7 +58,8 @@ type Daemon struct {
 	base  context.Context // patience has ended: everything is cut
 	end   context.CancelCauseFunc
 
-	patience  time.Duration // what clients get to take their last answers; 0 is what the budget says
+	patience  time.Duration     // what clients get to take their last answers; 0 is what the budget says
+	onListing func(listingStep) // a test counts what connections hold; nil is nobody
 	reloading sync.Mutex
 
 	work    sync.WaitGroup // acceptors, connections and the daemon's own goroutines
@@ -83,7 +84,7 @@ func open(ctx context.Context, cfg Config, k disk) (_ *Daemon, err error) {
 		return nil, err
 	}
 	d := &Daemon{real: real, cfg: cfg, log: cfg.Logger, home: layout(cfg.Home), disk: k, began: cfg.Clock.Now(),
-		running: &running{}, sessions: sessions{byHandle: map[string]*session{}}, closed: make(chan struct{}), idle: make(chan struct{})}
+		running: &running{}, sessions: sessions{byHandle: map[handle]*session{}}, closed: make(chan struct{}), idle: make(chan struct{})}
 	if err := d.home.prepare(); err != nil {
 		return nil, err
 	}
@@ -276,13 +277,19 @@ func (d *Daemon) stopping() bool { return d.drain.Err() != nil }
 
 // accept serves every connection of a listener until it is closed.
 func (d *Daemon) accept(ln net.Listener) {
+	quiet := throttle{every: acceptQuiet}
 	for {
 		nc, err := ln.Accept()
 		if err != nil {
 			if d.stopping() || errors.Is(err, net.ErrClosed) {
+				if n := quiet.rest(); n > 0 {
+					d.log.Error("connections could not be accepted", "failures", n)
+				}
 				return
 			}
-			d.log.Error("cannot accept a connection", "reason", err.Error())
+			if n, say := quiet.pass(d.cfg.Clock.Now()); say {
+				d.log.Error("cannot accept a connection; further failures are counted", "reason", err.Error(), "failures_before", n)
+			}
 			select { // descriptors may have run out: try again, but do not spin
 			case <-d.cfg.Clock.After(acceptPause):
 			case <-d.drain.Done():
@@ -295,6 +302,9 @@ func (d *Daemon) accept(ln net.Listener) {
 
 // acceptPause is the wait after a failed accept.
 const acceptPause = 100 * time.Millisecond
+
+// acceptQuiet is how far apart the lines of the log about it are.
+const acceptQuiet = time.Minute
 
 // admit counts a connection and serves it within the bound.
 func (d *Daemon) admit(nc net.Conn) {

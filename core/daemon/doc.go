@@ -63,6 +63,7 @@
 //	terminate_grace = "2s"    # from SIGTERM to SIGKILL
 //	kill_grace = "5s"         # after SIGKILL, until the peer is called stuck
 //	drain_grace = "5s"        # for calls in flight when the daemon stops
+//	disabled = []             # names of MCPs that are switched off, in every agent
 //	stop_budget = "0s"        # of a whole stop; the drain gets what the graces leave of it
 //
 //	[limits]
@@ -92,6 +93,7 @@
 // [Daemon.Reload], or SIGHUP, puts a changed file in force as a whole, or, when anything in
 // it is wrong, not at all. Peers are not touched, but for those whose effective configuration
 // changed because [env] did: what runs for them is stopped, and starts again when it is used.
+// What mcp.disabled names from then on is stopped as well.
 //
 // # A declaration
 //
@@ -101,11 +103,20 @@
 //
 //	"idle_timeout": "10m", "min_uptime": 60, "start_timeout": "2m", "connect_timeout": "5s",
 //	"call_timeout": "90s", "pinned": true
+//	"disabled": true            kept and listed, with the note "disabled", and never started
 //	"share": "owner"            "fingerprint" (default), "owner" or "never" (SPEC ID-7)
 //	"inherit_env": ["TOKEN"]    keys of [env]; its own env comes first
 //
+// A variable that is asked for and that nobody has keeps nothing from starting: it is named in
+// the log when it is declared, and at every start and reload, and beside every failure of that
+// declaration.
+//
 // What is inherited is part of the effective configuration, so that servers which got
 // different secrets are different peers.
+//
+// A failure ages at the tick after idle_timeout, or failed_retry, that is up to a quarter of it
+// later. retry_at names the end of that quarter, when a retry is certain: for 30 minutes it is
+// 37 minutes and 30 seconds after the failure, and a call a little earlier may be served already.
 //
 // # Operation
 //
@@ -124,8 +135,8 @@
 //   - The [env] overlay reaches only the peers that ask for a key of it by name: one tenant's
 //     secret in it would reach all otherwise (SE-2). A peer gets a minimal environment and its
 //     own env (SE-1).
-//   - Listings mask env values and auth as "***": McpInfo always, AgentInfo.config in
-//     ListAgents. The answers to GetAgent and to edits show the whole config: the protocol has
+//   - Listings mask env values, auth and the values of a url's query as "***": McpInfo always,
+//     AgentInfo.config in ListAgents. A url with a user or a password is refused. The answers to GetAgent and to edits show the whole config: the protocol has
 //     no authentication, so whoever can open the socket is authorised for every agent, and
 //     asks for one by name where the secrets are needed, to edit them; a listing, which ends
 //     in screens and logs, is no such place. A mask written back means: keep what is stored
@@ -138,10 +149,17 @@
 //     nobody else (DI-10).
 //   - Listing tools counts as use, is in declaration order, ends within list_timeout and names
 //     the peers that could not be asked or are still connecting (DI-11, DI-15).
-//   - McpInfo has fields of an extension, see package wire.
+//   - McpInfo has fields of an extension, see package wire, and so have the requests for
+//     listings: they can be asked for in pages, since a frame has a bound. Every row of a page is
+//     of one moment, two pages are not; what is there throughout is listed exactly once.
 //   - A result's structured content is shown when it has no text, and content that is no text
 //     is mentioned (CA-12).
 //   - Stopping ends every peer through the stop ladder (SH-1).
+//
+// A session belongs to the socket through which it was begun: a handle means nothing at the
+// other one. Behind one socket it is the only key to its session, and it is chosen by the
+// client, who draws it at random (wire.NewHandle) if others are there; no answer, event or
+// line of the log that somebody else gets has it.
 //
 // No default agent is seeded; Stats.active_model is the first model that the endpoint
 // advertises. Variants outside WIRE.md §7.8, and a StreamMsg with a guest, are refused with
@@ -160,9 +178,7 @@
 //
 // Sessions live in memory and end with the daemon. While a reload changes [env], each
 // declaration is replaced in one step, not all of them in one. A backup is as old as the last
-// start or clean end. The order of an agent's MCPs, where two export one tool, is the order in
-// which they were first declared until the daemon restarts, even if an update reorders the
-// list. An edit whose error speaks of "safely" may appear after a crash, unless a later one
+// start or clean end. An edit whose error speaks of "safely" may appear after a crash, unless a later one
 // took it back. Tool results are cut at 1 MiB, with a mark. The limit of open files is
 // compared with max_live alone, not with max_connections. The lock needs flock; elsewhere the probe of the socket alone
 // keeps two daemons apart.

@@ -37,7 +37,7 @@ func (as *agents) create(name, config string, now time.Time) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := newRecord(id.String(), name, obj)
+	rec, err := admitted(newRecord(id.String(), name, obj))
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +47,19 @@ func (as *agents) create(name, config string, now time.Time) (*record, error) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	as.add(rec)
+	return rec, nil
+}
+
+// admitted checks what a store of an earlier daemon may hold and an edit may not bring in.
+func admitted(rec *record, err error) (*record, error) {
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range rec.spec.mcps {
+		if err := checkURL(m.config.URL); err != nil {
+			return nil, refuse(codeFailed, "invalid AgentConfig JSON: mcp '%s': %v", clip(m.name, maxQuoted), err)
+		}
+	}
 	return rec, nil
 }
 
@@ -75,7 +88,7 @@ func (as *agents) update(id, patch string) (*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newRecord(old.id, old.name, mergePatch(old.object, plain))
+		return admitted(newRecord(old.id, old.name, mergePatch(old.object, plain)))
 	})
 }
 

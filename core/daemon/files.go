@@ -15,6 +15,7 @@ type files struct {
 	write   func(f *os.File, data []byte) error
 	sync    func(f *os.File) error
 	rename  func(from, to string) error
+	link    func(from, to string) error
 	syncDir func(dir string) error
 }
 
@@ -23,6 +24,7 @@ func realFiles() files {
 		write:   func(f *os.File, data []byte) error { _, err := f.Write(data); return err },
 		sync:    (*os.File).Sync,
 		rename:  os.Rename,
+		link:    os.Link,
 		syncDir: syncDir,
 	}
 }
@@ -48,6 +50,19 @@ func (fsys files) place(from, to string) error {
 		return err
 	}
 	return fsys.syncDir(filepath.Dir(to))
+}
+
+// keep gives a file a second name, under which it stays when its first one is given to another
+// file. Where the file system has no links it is copied.
+func (fsys files) keep(path, as string) error {
+	err := fsys.link(path, as)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return err
+	case err != nil:
+		return fsys.copy(path, as)
+	}
+	return fsys.syncDir(filepath.Dir(as))
 }
 
 // replace makes data the content of path.

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core"
@@ -40,7 +41,7 @@ func (as *agents) rows(a *agent) []*pb.McpInfo {
 	times := as.host.Settings()
 	for i := range a.rec.spec.mcps {
 		m := &a.rec.spec.mcps[i]
-		out = append(out, mcpInfo(a.rec.name, m, standing[m.name], &times))
+		out = append(out, as.info(a, m, standing[m.name], &times))
 	}
 	return out
 }
@@ -59,15 +60,26 @@ func (as *agents) row(a *agent, name string, tried *mcpSpec, ended core.Status) 
 	case m == nil:
 		return nil
 	case tried != nil && sameMcp(m, tried) && ended.State != lifecycle.NoState:
-		return mcpInfo(a.rec.name, m, ended, &times)
+		return as.info(a, m, ended, &times)
 	}
-	return mcpInfo(a.rec.name, m, a.standing(name), &times)
+	return as.info(a, m, a.standing(name), &times)
+}
+
+// info is a row of an agent. Nothing runs for what is switched off. Called with mu held.
+func (as *agents) info(a *agent, m *mcpSpec, s core.Status, times *lifecycle.Config) *pb.McpInfo {
+	if !slices.Contains(a.off, m.name) {
+		s.Error = withMissing(s.Error, m.missing(as.over))
+		return mcpInfo(a.rec.name, m, s, times)
+	}
+	info := mcpInfo(a.rec.name, m, core.Status{State: lifecycle.Disconnected, Share: m.terms.Share, Policy: m.terms.Policy}, times)
+	info.Note = noteDisabled
+	return info
 }
 
 // mcpInfo is one row of a listing. Secrets are masked (SPEC SE-3).
 func mcpInfo(source string, m *mcpSpec, s core.Status, times *lifecycle.Config) *pb.McpInfo {
 	info := &pb.McpInfo{
-		Name: m.name, Command: m.config.Command, Args: m.config.Args, Url: m.config.URL,
+		Name: m.name, Command: m.config.Command, Args: m.config.Args, Url: maskURL(m.config.URL),
 		Source: source, AutoRestart: m.autoRestart, SourceKind: pb.SourceKind_SOURCE_KIND_LOCAL,
 		Status: statusOf(s.State), Error: s.Error, ToolCount: uint32(len(s.Tools)),
 		Peer: s.Peer, Generation: uint32(s.Generation), Note: noteOf(s),

@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 
+	"github.com/mayfly-mcp/mayfly/core/transport/stdio"
 	"github.com/mayfly-mcp/mayfly/core/wire"
 )
 
@@ -38,6 +40,7 @@ func knobs() []knob {
 		{key: "llm.api_key", secret: true, value: func(s *settings) string { return s.LLM.APIKey }},
 		{key: "llm.kind", value: func(s *settings) string { return s.LLM.Kind }},
 		{key: "mcp.idle_timeout", value: func(s *settings) string { return strconv.FormatInt(s.MCP.IdleTimeout, 10) }},
+		{key: "mcp.disabled", value: func(s *settings) string { return fmt.Sprintf("%q", s.MCP.Disabled) }},
 		{key: "env_overlay.backfill", value: func(s *settings) string { return strconv.FormatBool(s.Overlay.Backfill) }},
 		{key: "metrics.addr", pending: true, value: func(s *settings) string { return s.Metrics.Addr }},
 	}
@@ -77,7 +80,7 @@ func (s *settings) effective() []Setting {
 }
 
 // Effective lists every setting that a daemon with this Config would run with. It opens
-// nothing.
+// nothing; as a daemon does, it raises the process's soft limit of open files.
 func Effective(cfg Config) ([]Setting, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -86,7 +89,22 @@ func Effective(cfg Config) ([]Setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(cfg.flags(), s.effective()...), nil
+	list := s.effective()
+	if cfg.Dialer == nil {
+		allowed, _ := stdio.DescriptorBudget(s.Limits.MaxLive)
+		list = withCap(list, allowed)
+	}
+	return append(cfg.flags(), list...), nil
+}
+
+// withCap shows the cap on live peers that is in force, where the limit of open files says it
+// (SPEC PR-9).
+func withCap(list []Setting, allowed int) []Setting {
+	i := slices.IndexFunc(list, func(k Setting) bool { return k.Key == "limits.max_live" })
+	if v := strconv.Itoa(allowed); v != list[i].Value {
+		list[i].Value, list[i].Origin = v, "what the limit of open files allows"
+	}
+	return list
 }
 
 // flags are the settings that config.toml does not have.

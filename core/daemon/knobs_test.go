@@ -61,6 +61,7 @@ func rowsOfKnobs() map[string]func(t *testing.T, key string) {
 		"limits.max_sessions":    boundsSessions,
 		"limits.max_agents":      boundsAgents,
 
+		"mcp.disabled":         switchesOff,
 		"env_overlay.backfill": backfills,
 		"metrics.addr":         servesMetrics,
 		"llm.base_url":         asksThere,

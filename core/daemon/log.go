@@ -3,6 +3,7 @@ package daemon
 import (
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core"
 )
@@ -11,7 +12,7 @@ import (
 func (d *Daemon) announce() {
 	rules := d.rules.Load()
 	d.warn(rules)
-	for _, s := range append(d.cfg.flags(), rules.effective()...) {
+	for _, s := range append(d.cfg.flags(), withCap(rules.effective(), d.host.Settings().MaxLive)...) {
 		d.log.Debug("setting", "key", s.Key, "value", s.Value, "origin", s.Origin)
 	}
 	d.log.Info("daemon serving", "socket", d.home.socket, "tcp", d.TCPAddr(), "metrics", d.MetricsAddr(), "agents", d.agents.count(),
@@ -32,20 +33,36 @@ func (d *Daemon) warn(s *settings) {
 		d.log.Info("the daemon-wide environment is given to MCP servers that ask for it by name, with inherit_env",
 			"file", s.path, "names", names)
 	}
+	if named, n := d.agents.missing(); n > 0 {
+		d.log.Warn("mcps ask with inherit_env for variables that [env] does not have", "file", s.path, "mcps", n, "first", named)
+	}
 	if s.Cache.Sessions != 0 {
 		d.log.Info("cache.sessions has no effect: sessions are bounded by limits.max_sessions", "file", s.path)
 	}
 }
 
-// missing names what a declaration asks for and the daemon does not have.
-func (m *mcpSpec) missing(over overlay) []string {
-	var out []string
-	for _, name := range m.inherit {
-		if _, known := over.env[name]; !known {
-			out = append(out, name)
-		}
+// throttle lets one line through in a while, and counts those that it held back.
+type throttle struct {
+	every time.Duration
+	last  time.Time
+	held  int
+}
+
+// pass reports whether the line is due, and how many were held back before it.
+func (t *throttle) pass(now time.Time) (held int, say bool) {
+	if !t.last.IsZero() && now.Sub(t.last) < t.every {
+		t.held++
+		return 0, false
 	}
-	return out
+	t.last = now
+	return t.rest(), true
+}
+
+// rest returns how many lines were held back, and forgets them.
+func (t *throttle) rest() int {
+	n := t.held
+	t.held = 0
+	return n
 }
 
 // about are the fields that name a declaration and its peer in the log.

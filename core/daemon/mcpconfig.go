@@ -20,14 +20,16 @@ type mcpSpec struct {
 	config      transport.Config
 	inherit     []string // keys of the daemon's [env] that it asks for (SPEC SE-2)
 	terms       core.Terms
+	disabled    bool // kept and never started
 	autoRestart bool // stored and shown, never acted upon
 }
 
-// overlay is the daemon-wide environment. A declaration gets what it asks for by name, or,
+// overlay is what the daemon adds to every declaration: its environment, and what is off. A declaration gets what it asks for by name, or,
 // with backfill, everything.
 type overlay struct {
 	env      map[string]string
 	backfill bool
+	disabled []string // names of declarations that are switched off, whatever they say
 }
 
 // effective is the configuration that runs: with what the declaration inherits, unless it
@@ -66,6 +68,7 @@ func readMcp(r reader) mcpSpec {
 		},
 		inherit:     r.strs("inherit_env"),
 		terms:       readTerms(r),
+		disabled:    r.boolean("disabled", false),
 		autoRestart: r.boolean("auto_restart", true),
 	}
 }
@@ -109,10 +112,13 @@ func parseMcp(text string) (object, mcpSpec, error) {
 	if spec.name == "" {
 		return nil, mcpSpec{}, errNoMcpName
 	}
+	if err := checkURL(spec.config.URL); err != nil {
+		return nil, mcpSpec{}, fmt.Errorf("invalid McpServerConfig JSON: %w", err)
+	}
 	return obj, spec, nil
 }
 
-// maskMcps returns a config whose MCPs show no env value and no auth.
+// maskMcps returns a config whose MCPs show no env value, no auth and no value of a query.
 func maskMcps(config object) object {
 	list, ok := config["mcps"].([]any)
 	if !ok {
@@ -139,6 +145,9 @@ func maskMcp(obj object) object {
 	if auth, ok := obj["auth"].(string); ok && auth != "" {
 		out["auth"] = mask
 	}
+	if u, ok := obj["url"].(string); ok && u != "" {
+		out["url"] = maskURL(u)
+	}
 	return out
 }
 
@@ -154,6 +163,13 @@ func unmaskMcp(obj object, old *mcpSpec, path string) (object, error) {
 			return nil, maskError(path + "auth")
 		}
 		out["auth"] = old.config.Auth
+	}
+	if written, ok := obj["url"].(string); ok {
+		u, err := unmaskURL(written, old.config.URL, path+"url")
+		if err != nil {
+			return nil, err
+		}
+		out["url"] = u
 	}
 	env, ok := obj["env"].(object)
 	if !ok {
@@ -180,7 +196,7 @@ func maskError(key string) error {
 
 // sameMcp reports whether two specs declare the same.
 func sameMcp(a, b *mcpSpec) bool {
-	return a.name == b.name && a.autoRestart == b.autoRestart && a.config.Command == b.config.Command &&
+	return a.name == b.name && a.autoRestart == b.autoRestart && a.disabled == b.disabled && a.config.Command == b.config.Command &&
 		slices.Equal(a.config.Args, b.config.Args) && maps.Equal(a.config.Env, b.config.Env) &&
 		a.config.URL == b.config.URL && a.config.Auth == b.config.Auth &&
 		slices.Equal(a.inherit, b.inherit) && a.terms == b.terms

@@ -38,6 +38,7 @@ func (r *run) tool(ctx context.Context, tool string, input json.RawMessage) (out
 		output, err = r.list(ctx)
 	} else if err == nil {
 		output, err = callTool(ctx, r.agent.owner, name, args)
+		err = r.lackedBy(explainOff(err, name, r.off()))
 	}
 	if err != nil {
 		return clip(err.Error(), maxToolOutput), true
@@ -87,12 +88,12 @@ func (r *run) list(ctx context.Context) (string, error) {
 	if err != nil && context.Cause(ctx) != errListBound {
 		return "", err
 	}
-	return listed(listing, r.listBound), nil
+	return listed(listing, r.listBound, r.off(), r.lacks), nil
 }
 
 // listed shows a listing in declaration order, with the peers that could not be asked. A
 // name that several export is listed once: a call goes to the first that is able to serve.
-func listed(listing []core.Listing, bound time.Duration) string {
+func listed(listing []core.Listing, bound time.Duration, off []string, lacks func(string) []string) string {
 	var lines, missing []string
 	seen := map[string]bool{}
 	for _, l := range listing {
@@ -100,7 +101,7 @@ func listed(listing []core.Listing, bound time.Duration) string {
 		case callerr.KindOf(l.Err) == callerr.Cancelled:
 			missing = append(missing, fmt.Sprintf("(mcp '%s' is still connecting after %v; list again later)", l.Name, bound))
 		case l.Err != nil:
-			missing = append(missing, fmt.Sprintf("(mcp '%s' is not available: %v)", l.Name, l.Err))
+			missing = append(missing, fmt.Sprintf("(mcp '%s' is not available: %s)", l.Name, withMissing(l.Err.Error(), lacks(l.Name))))
 		}
 		for _, t := range l.Tools {
 			if !seen[t.Name] {
@@ -108,6 +109,9 @@ func listed(listing []core.Listing, bound time.Duration) string {
 				lines = append(lines, t.Name+": "+strings.Join(strings.Fields(t.Description), " "))
 			}
 		}
+	}
+	for _, name := range off {
+		missing = append(missing, "("+disabledError(name).Msg+")")
 	}
 	if len(lines) == 0 {
 		lines = []string{"no tools found"}

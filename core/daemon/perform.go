@@ -12,8 +12,8 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 )
 
-// perform answers every request that has exactly one answer.
-func (d *Daemon) perform(ctx context.Context, req *pb.ClientMessage) (proto.Message, error) {
+// perform answers every request that has exactly one answer. door is where it came in.
+func (d *Daemon) perform(ctx context.Context, door string, req *pb.ClientMessage) (proto.Message, error) {
 	switch m := wire.Body(req).(type) {
 	case nil:
 		return nil, unknown(req)
@@ -32,11 +32,11 @@ func (d *Daemon) perform(ctx context.Context, req *pb.ClientMessage) (proto.Mess
 	case *pb.GetAgentMsg:
 		return d.getAgent(m.Name)
 	case *pb.ListAgentsMsg:
-		return d.listAgents(), nil
+		return d.listAgents(m)
 	case *pb.DeleteAgentMsg:
 		return pong(d.agents.remove(m.Agent))
 	case *pb.ListMcpsMsg:
-		return d.listMcps(m.Agent)
+		return d.listMcps(m)
 	case *pb.UpsertMcpMsg:
 		return d.upsertMcp(ctx, m)
 	case *pb.DeleteMcpMsg:
@@ -44,13 +44,13 @@ func (d *Daemon) perform(ctx context.Context, req *pb.ClientMessage) (proto.Mess
 	case *pb.ReconnectMcpMsg:
 		return d.reconnectMcp(ctx, m)
 	case *pb.CreateSessionMsg:
-		return pong(d.createSession(m))
+		return pong(d.createSession(door, m))
 	case *pb.SendMsg:
-		return d.send(ctx, m)
+		return d.send(ctx, door, m)
 	case *pb.CancelStreamMsg:
-		return pong(d.sessions.cancel(m.SessionHandle))
+		return pong(d.sessions.cancel(handle{door, m.SessionHandle}))
 	case *pb.KillMsg:
-		return pong(d.sessions.kill(m.SessionHandle))
+		return pong(d.sessions.kill(handle{door, m.SessionHandle}))
 	}
 	return nil, refuse(codeFailed, "%s is not supported by this daemon", wire.Variant(req))
 }
@@ -102,32 +102,6 @@ func (d *Daemon) getAgent(name string) (proto.Message, error) {
 	return agentInfo(r, false), nil
 }
 
-func (d *Daemon) listAgents() *pb.AgentList {
-	list := &pb.AgentList{}
-	for _, r := range d.agents.records() {
-		list.Agents = append(list.Agents, agentInfo(r, true))
-	}
-	return list
-}
-
-func (d *Daemon) listMcps(id string) (proto.Message, error) {
-	list := &pb.McpList{}
-	if id != "" {
-		a, err := d.agents.find(id)
-		if err != nil {
-			return nil, err
-		}
-		list.Mcps = d.agents.rows(a)
-		return list, nil
-	}
-	for _, r := range d.agents.records() {
-		if a, err := d.agents.find(r.id); err == nil { // else it was deleted meanwhile
-			list.Mcps = append(list.Mcps, d.agents.rows(a)...)
-		}
-	}
-	return list, nil
-}
-
 // upsertMcp stores, declares and connects before it answers: whoever has just typed a
 // config learns here whether it works (SPEC CF-1).
 func (d *Daemon) upsertMcp(ctx context.Context, m *pb.UpsertMcpMsg) (proto.Message, error) {
@@ -135,9 +109,13 @@ func (d *Daemon) upsertMcp(ctx context.Context, m *pb.UpsertMcpMsg) (proto.Messa
 	if err != nil {
 		return nil, err
 	}
+	if d.agents.isOff(a, spec.name) {
+		d.log.Info("mcp declared, and disabled", "agent", a.id, "name", spec.name)
+		return d.settled(a, spec, core.Status{}, nil, "upsert")
+	}
 	before := a.standing(spec.name)
 	d.log.Info("mcp declared", about(before))
-	if missing := spec.missing(d.rules.Load().overlay()); len(missing) > 0 {
+	if missing := d.agents.missingOf(a.id, spec.name); len(missing) > 0 {
 		d.log.Warn("an mcp asks for variables that [env] does not have", about(before), "names", missing)
 	}
 	// A peer that failed before is tried again, since a human asked; one that fails now, for
@@ -168,6 +146,10 @@ func (d *Daemon) reconnectMcp(ctx context.Context, m *pb.ReconnectMcpMsg) (proto
 	spec := r.mcp(m.Name)
 	if spec == nil {
 		return nil, refuse(codeFailed, "mcp '%s' is not registered for agent '%s'", clip(m.Name, maxQuoted), a.id)
+	}
+	if d.agents.isOff(a, spec.name) {
+		e := disabledError(spec.name)
+		return nil, refuse(codeFailed, "%s: %s", e.Msg, e.Hint)
 	}
 	d.log.Info("mcp reconnect", about(a.standing(spec.name)))
 	ended, err := a.owner.Reconnect(ctx, spec.name)

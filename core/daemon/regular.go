@@ -1,27 +1,18 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
-	"io"
-	"os"
+
+	"github.com/mayfly-mcp/mayfly/core/regfile"
 )
 
-// readRegular reads a whole file of the home. A device or a pipe has no size to check and may
-// have no end; opening it would keep the daemon from starting, and from stopping.
+// readRegular reads a whole file of the home. What else stands in its place would keep the
+// daemon from starting, and from stopping.
 func readRegular(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file; move it away", path)
-	case info.Size() > limit:
-		return nil, fmt.Errorf("%s has %d bytes, more than the %d that it may have; is it the right file?", path, info.Size(), limit)
+	data, err := regfile.Read(path, limit)
+	if errors.Is(err, regfile.ErrIrregular) {
+		return nil, fmt.Errorf("%w; move it away", err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
+	return data, err
 }

@@ -14,7 +14,8 @@ type Reloaded struct {
 	// Pending are those that take effect at the next start.
 	Pending []string
 	// Replaced are the declarations, as "agent id/name", whose effective configuration is
-	// another one. What ran for them is stopped; the next use starts them again.
+	// another one, or which were switched on or off. What ran for them is stopped; the next use
+	// starts them again.
 	Replaced []string
 	// Kept is how many declarations are what they were: their processes are not touched.
 	Kept int
@@ -71,13 +72,13 @@ func (as *agents) reload(over overlay, bound int, force func()) (replaced []stri
 	for _, r := range as.sorted() {
 		for i := range r.spec.mcps {
 			m := &r.spec.mcps[i]
-			if maps.Equal(m.effective(before).Env, m.effective(over).Env) {
+			if before.off(m) == over.off(m) && maps.Equal(m.effective(before).Env, m.effective(over).Env) {
 				kept++
 			} else {
 				replaced = append(replaced, r.id+"/"+m.name)
 			}
 		}
-		as.declare(as.byID[r.id], nil)
+		as.declare(as.byID[r.id], r)
 	}
 	force()
 	return replaced, kept

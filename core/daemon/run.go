@@ -24,6 +24,8 @@ type run struct {
 	clock   clockwork.Clock
 	stop    context.Context // ends when the daemon stops: no further question is asked
 	tell    func(*pb.StreamEvent)
+	off     func() []string            // the agent's declarations that are switched off
+	lacks   func(name string) []string // variables that a declaration asks for and nobody has
 	// listBound is how long a listing of tools waits for peers (SPEC DI-15).
 	listBound time.Duration
 

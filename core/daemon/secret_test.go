@@ -49,7 +49,9 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 		info, err := r.c.UpdateAgent(r.ctx, id, config)
 		note(info, err)
 	}
-	for _, config := range []string{`{"name":"m","env":["env-canary"]}`, `{"name":"m","auth":"auth-canary"`, `{"auth":"auth-canary"}`} {
+	for _, config := range []string{`{"name":"m","env":["env-canary"]}`, `{"name":"m","auth":"auth-canary"`, `{"auth":"auth-canary"}`,
+		`{"name":"u","url":"http://user:user-canary@nowhere.invalid/"}`, `{"name":"u","url":"http://nowhere.invalid:port-canary/"}`,
+		`{"name":"u","url":"user:user-canary@nowhere.invalid"}`} {
 		info, err := r.c.UpsertMcp(r.ctx, id, config)
 		note(info, err)
 	}
@@ -88,7 +90,7 @@ func TestAWholeLifeShowsNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		http.Error(w, "no entry for "+q.Header.Get("Authorization"), http.StatusUnauthorized)
+		http.Error(w, "no entry for "+q.Header.Get("Authorization")+" at "+q.URL.String(), http.StatusUnauthorized)
 	}))
 	defer refuses.Close()
 	r := start(t, setup{cfg: func(c *Config) { c.Dialer = nil },
@@ -108,8 +110,8 @@ func TestAWholeLifeShowsNoSecret(t *testing.T) {
 		shell("dies", `echo "no $TOKEN and no $OVERLAY" >&2; exit 7`),
 		shell("serves", `echo "has $TOKEN and $OVERLAY" >&2; exec "`+self+`" peer`),
 		`{"name":"missing","command":"mayfly-no-such-command","env":{"TOKEN":"env-canary"}}`,
-		`{"name":"http","url":"` + refuses.URL + `","auth":"Bearer auth-canary"}`,
-		`{"name":"closed","url":"http://127.0.0.1:1/?key=x","auth":"auth-canary"}`,
+		`{"name":"http","url":"` + refuses.URL + `/?token=query-canary","auth":"Bearer auth-canary"}`,
+		`{"name":"closed","url":"http://127.0.0.1:1/?key=query-canary&bare-canary#frag-canary","auth":"auth-canary"}`,
 		`{"name":"serves","share":"env-canary-no"`,
 	} {
 		row, err := r.c.UpsertMcp(r.ctx, id, config)
@@ -192,5 +194,48 @@ func TestTheWholeConfigIsForItsEditor(t *testing.T) {
 	back, err := r.c.GetAgent(r.ctx, "a")
 	if err != nil || back.Config != got.Config {
 		t.Errorf("after a round trip: %v %v", back, err)
+	}
+}
+
+func TestURLsAreMaskedInListings(t *testing.T) {
+	for raw, want := range map[string]string{
+		"":                              "",
+		"https://h/a%2Fb":               "https://h/a%2Fb",
+		"https://h/a?token=secret":      "https://h/a?token=***",
+		"https://h/?a=secret&b=&secret": "https://h/?a=***&b=&***",
+		"https://h/#secret":             "https://h/#***",
+		"https://user:secret@h/a?b=c":   "https://***@h/a?b=***",
+		"user:secret@h":                 "user:***",
+		"http://h:secret/":              "***",
+	} {
+		if got := maskURL(raw); got != want {
+			t.Errorf("%q is shown as %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// TestAMaskedURLKeepsItsToken writes a listing's url back. Its mask keeps the token for the
+// address that it was given for, and for no other.
+func TestAMaskedURLKeepsItsToken(t *testing.T) {
+	r := start(t, setup{})
+	stored := "http://nowhere.invalid/a?token=query-canary"
+	id := r.agent("a", `{"mcps":[{"name":"h","url":"`+stored+`"}]}`)
+	row, err := r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"`+r.mcp(id, "h").Url+`"}`)
+	if err != nil || row.Url != "http://nowhere.invalid/a?token=***" {
+		t.Errorf("%v %v", row, err)
+	}
+	if got := r.d.agents.named("a").mcp("h").config.URL; got != stored {
+		t.Errorf("after a round trip the url is %q", got)
+	}
+	_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http://elsewhere.invalid/a?token=***"}`)
+	refused(t, "a mask at another address", err, 500, `key url holds the mask "***"`)
+	_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http://me:pw@nowhere.invalid/"}`)
+	refused(t, "an upsert with a password", err, 500, "key url holds a user or a password; put them into auth")
+	_, err = r.c.UpdateAgent(r.ctx, id, `{"mcps":[{"name":"h","url":"http://me@nowhere.invalid/"}]}`)
+	refused(t, "an update with a user", err, 500, "mcp 'h': key url holds a user or a password")
+	_, err = r.c.CreateAgent(r.ctx, "b", `{"mcps":[{"name":"h","url":"http://me@nowhere.invalid/"}]}`)
+	refused(t, "an agent with a user", err, 500, "mcp 'h': key url holds a user or a password")
+	if got := r.d.agents.named("a").mcp("h").config.URL; got != stored || r.d.agents.count() != 1 {
+		t.Errorf("a refused edit changed something: %q", got)
 	}
 }

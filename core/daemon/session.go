@@ -11,6 +11,16 @@ const (
 	maxHistory = 8 << 20
 )
 
+// handle is how clients name a session: the words that one of them chose, within the door
+// through which it came. A connection cannot own a session, since the protocol's clients open
+// one for each request, and there is no name for who is behind it. So whoever comes through TCP,
+// where any user of the machine may be, cannot reach the sessions of the unix socket, which is
+// for its owner alone; behind one door a handle is the key, and no answer tells it.
+type handle struct {
+	door string // "unix" or "tcp"
+	text string
+}
+
 // session is one conversation. Its handle was chosen by a client.
 type session struct {
 	id    uint64
@@ -29,34 +39,34 @@ type sessions struct {
 	max func() int // sessions in memory; more are refused until some are killed
 
 	mu       sync.Mutex
-	byHandle map[string]*session
+	byHandle map[handle]*session
 	last     uint64
 }
 
 // create opens a session that must not exist yet.
-func (ss *sessions) create(handle string, a *agent) error {
+func (ss *sessions) create(h handle, a *agent) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if ss.byHandle[handle] != nil {
-		return refuse(codeFailed, "session '%s' already exists", clip(handle, maxQuoted))
+	if ss.byHandle[h] != nil {
+		return refuse(codeFailed, "session '%s' already exists", clip(h.text, maxQuoted))
 	}
-	_, err := ss.open(handle, a)
+	_, err := ss.open(h, a)
 	return err
 }
 
 // resume finds a session, which keeps its agent, or opens one for the agent that find
 // returns.
-func (ss *sessions) resume(handle string, find func() (*agent, error)) (*session, error) {
+func (ss *sessions) resume(h handle, find func() (*agent, error)) (*session, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if s := ss.byHandle[handle]; s != nil {
+	if s := ss.byHandle[h]; s != nil {
 		return s, nil
 	}
 	a, err := find()
 	if err != nil {
 		return nil, err
 	}
-	return ss.open(handle, a)
+	return ss.open(h, a)
 }
 
 // ephemeral returns a session that nobody can find.
@@ -66,16 +76,16 @@ func (ss *sessions) ephemeral(a *agent) *session {
 	return ss.fresh(a)
 }
 
-func (ss *sessions) open(handle string, a *agent) (*session, error) {
+func (ss *sessions) open(h handle, a *agent) (*session, error) {
 	bound := ss.max()
 	switch {
 	case len(ss.byHandle) >= bound:
 		return nil, refuse(codeBusy, "this daemon keeps %d sessions at most; kill some first", bound)
-	case len(handle) > maxHandle:
-		return nil, refuse(codeFailed, "session_handle has %d bytes and may have %d", len(handle), maxHandle)
+	case len(h.text) > maxHandle:
+		return nil, refuse(codeFailed, "session_handle has %d bytes and may have %d", len(h.text), maxHandle)
 	}
 	s := ss.fresh(a)
-	ss.byHandle[handle] = s
+	ss.byHandle[h] = s
 	return s, nil
 }
 
@@ -88,23 +98,23 @@ func (ss *sessions) fresh(a *agent) *session {
 }
 
 // kill forgets a session. A run that is in it goes on.
-func (ss *sessions) kill(handle string) error {
+func (ss *sessions) kill(h handle) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if ss.byHandle[handle] == nil {
-		return refuse(codeNotFound, "conversation not found for handle='%s'", clip(handle, maxQuoted))
+	if ss.byHandle[h] == nil {
+		return refuse(codeNotFound, "conversation not found for handle='%s'", clip(h.text, maxQuoted))
 	}
-	delete(ss.byHandle, handle)
+	delete(ss.byHandle, h)
 	return nil
 }
 
 // cancel ends the streamed run that a session is in, at its next await.
-func (ss *sessions) cancel(handle string) error {
+func (ss *sessions) cancel(h handle) error {
 	ss.mu.Lock()
-	s := ss.byHandle[handle]
+	s := ss.byHandle[h]
 	ss.mu.Unlock()
 	if s == nil {
-		return refuse(codeFailed, "session not found for handle='%s'", clip(handle, maxQuoted))
+		return refuse(codeFailed, "session not found for handle='%s'", clip(h.text, maxQuoted))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,6 +58,7 @@ type mcpSettings struct {
 	KillGrace      duration `toml:"kill_grace"`
 	DrainGrace     duration `toml:"drain_grace"`
 	StopBudget     duration `toml:"stop_budget"`
+	Disabled       []string `toml:"disabled"` // names of declarations, in every agent
 }
 
 // limitSettings holds the bounds. 0 is no bound, or the default where one is said.
@@ -194,9 +195,8 @@ func (s *settings) validate() error {
 	if s.LLM.Kind != "" && s.LLM.Kind != "anthropic" {
 		bad("llm.kind", fmt.Sprintf("%q is not supported; leave it out for a gateway, or use \"anthropic\"", s.LLM.Kind))
 	}
-	if u, err := url.Parse(s.LLM.BaseURL); s.LLM.BaseURL != "" &&
-		(err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
-		bad("llm.base_url", "is not an http or https URL")
+	if why := badOrigin(s.LLM.BaseURL); s.LLM.BaseURL != "" && why != "" {
+		bad("llm.base_url", why)
 	}
 	if t := s.MCP.IdleTimeout; t < 0 || t > int64(maxIdle/time.Second) {
 		bad("mcp.idle_timeout", fmt.Sprintf("is %d; use 0 (never) to %d seconds", t, int64(maxIdle/time.Second)))
@@ -218,6 +218,19 @@ func (s *settings) validate() error {
 		s.checkBudget(bad)
 	}
 	return errors.Join(errs...)
+}
+
+// badOrigin says what is wrong with an origin, and does not repeat it: an error of the network
+// would show what else it holds (SPEC ID-5).
+func badOrigin(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "is not an http or https URL"
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "holds more than an origin; put a credential into llm.api_key"
+	}
+	return ""
 }
 
 const (
@@ -320,7 +333,9 @@ func (s *settings) lifecycle() lifecycle.Config {
 }
 
 // overlay is what declarations may inherit.
-func (s *settings) overlay() overlay { return overlay{env: s.Env, backfill: s.Overlay.Backfill} }
+func (s *settings) overlay() overlay {
+	return overlay{env: s.Env, backfill: s.Overlay.Backfill, disabled: s.MCP.Disabled}
+}
 
 // origin is base_url without a trailing slash and /v1.
 func (s *settings) origin() string {

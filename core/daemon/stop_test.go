@@ -250,3 +250,28 @@ func TestRealProcess(t *testing.T) {
 		t.Errorf("the log shows a secret: %s", r.log)
 	}
 }
+
+// TestASendInAStopIsRefused: a run that the stop ends has no last words, and is not answered as
+// if it had.
+func TestASendInAStopIsRefused(t *testing.T) {
+	r := start(t, setup{settings: "[mcp]\ndrain_grace = \"30s\"\n"})
+	srv := r.dialer.Server("S")
+	srv.Hold(fakes.Call)
+	id := r.agent("a", `{"mcps":[{"name":"m","command":"S"}]}`)
+	sent := make(chan error, 1)
+	go func() {
+		_, err := r.c.Send(r.ctx, &pb.SendMsg{Agent: id, SessionHandle: "h", Content: llm.Plan(llm.Round{llm.Call("echo", nil)})})
+		sent <- err
+	}()
+	if err := srv.WaitReached(r.ctx, fakes.Call); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- r.d.Close(context.Background()) }()
+	<-r.d.drain.Done()
+	srv.Release(fakes.Call)
+	refused(t, "a send", <-sent, 503, "the daemon is shutting down")
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}

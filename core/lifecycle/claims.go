@@ -22,6 +22,9 @@ func (m *Machine) ownerDied(o OwnerID) {
 		m.detach(i)
 	}
 	for i := held.claims.head; i != 0; i = m.inOwner[i].next {
+		m.leavePolicy(m.claims[i].peer) // now that all have gone: its stop is as they wished together
+	}
+	for i := held.claims.head; i != 0; i = m.inOwner[i].next {
 		m.endWaits(m.claims[i].peer, m.claims[i].claimKey, ReasonDeadOwner)
 	}
 	for held.calls.head != 0 {
@@ -120,15 +123,13 @@ func (m *Machine) join(i int32, q PeerID, wish Policy) {
 func (m *Machine) leave(i int32) {
 	m.tellGone(i)
 	m.detach(i)
+	m.leavePolicy(m.claims[i].peer)
 }
 
 func (m *Machine) detach(i int32) {
 	c := &m.claims[i]
 	m.peers[c.peer].claims.remove(m.inPeer, i)
 	m.wish(i, Policy{})
-	if m.peers[c.peer].tuned {
-		m.leavePolicy(c.peer)
-	}
 }
 
 // dropClaim frees a claim that neither its owner nor its peer lists any more.
@@ -146,6 +147,9 @@ func (m *Machine) tellGone(i int32) {
 	}
 	m.emit(i, Event{State: Disconnected, Gen: p.gen})
 }
+
+// PeerOf returns the peer of a fingerprint, 0 if it is not declared.
+func (m *Machine) PeerOf(fp Fingerprint) PeerID { return m.byFP[fp] }
 
 // peerOf finds the peer of a fingerprint or makes a Disconnected one. A peer that lost its
 // last claim and is still stopping is found here too: its successor waits for that exit.
@@ -180,6 +184,7 @@ func (m *Machine) releasePeer(id PeerID) {
 		return
 	}
 	m.stop(id)
+	m.retune(id, merged{})
 }
 
 func (m *Machine) forget(id PeerID) {

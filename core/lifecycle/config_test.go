@@ -25,11 +25,12 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 }
 
 func TestPolicyValidateReportsEveryProblem(t *testing.T) {
-	err := Policy{IdleTimeout: -1, MinUptime: -1, StartTimeout: -1, ConnectTimeout: -1, CallTimeout: -1}.Validate()
+	err := Policy{IdleTimeout: -1, MinUptime: -1, StartTimeout: -1, ConnectTimeout: -1, CallTimeout: -1,
+		CloseGrace: -1, TerminateGrace: -1}.Validate()
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, field := range []string{"IdleTimeout", "MinUptime", "StartTimeout", "ConnectTimeout", "CallTimeout"} {
+	for _, field := range []string{"IdleTimeout", "MinUptime", "StartTimeout", "ConnectTimeout", "CallTimeout", "CloseGrace", "TerminateGrace"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("nothing is said of %s in: %v", field, err)
 		}

@@ -38,6 +38,8 @@ func randomInput(t *rapid.T, m *Machine, tickets *Tickets, open *[]Ticket) Input
 		return in
 	case InRelease:
 		return Release(0, alice, name)
+	case InWriteOff:
+		return WriteOff(0, alice, name)
 	case InDispatch, InEnsure, InReconnect:
 		*open = append(*open, tickets.New())
 		return Input{Kind: k, Ticket: (*open)[len(*open)-1], Owner: alice, Name: name}

@@ -23,7 +23,8 @@
 //   - Introduce every owner with [OwnerBorn], ids rising, and report its death once.
 //   - Answer every Dial effect with at most one [Connected] or [ConnectFailed], any number
 //     of [Broken], and exactly one [Exited] once nothing of that incarnation is left, dialed
-//     or not. A new incarnation is never dialed before that.
+//     or not. A new incarnation is never dialed before that, unless an operator has written off
+//     ([WriteOff]) what outlived SIGKILL: its Exited comes when it comes, and is the last of it.
 //   - Report [Spawned] when its process exists, [Started] upon its first message and [Relisted] when
 //     its tools were read again. The first two may be left out where no bound or budget needs them:
 //     a place among those being spawned is free, at the latest, when the attempt ends.

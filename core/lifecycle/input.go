@@ -23,13 +23,14 @@ const (
 	InStarted                            // Peer, Gen
 	InRelisted                           // Peer, Gen, Tools
 	InSpawned                            // Peer, Gen
+	InWriteOff                           // Ticket (for a refusal), Owner, Name
 
-	inputKinds = int(InSpawned) + 1
+	inputKinds = int(InWriteOff) + 1
 )
 
 var inputNames = [...]string{"-", "owner-born", "owner-died", "declare", "release", "dispatch",
 	"ensure", "reconnect", "cancel", "call-done", "connected", "connect-failed", "broken", "exited",
-	"time-reached", "configure", "drain", "started", "relisted", "spawned"}
+	"time-reached", "configure", "drain", "started", "relisted", "spawned", "write-off"}
 
 // String returns the lower-case word used in tapes and reports.
 func (k InputKind) String() string { return word(inputNames[:], uint8(k)) }
@@ -136,3 +137,11 @@ func Relisted(p PeerID, g Generation, tools uint32) Input {
 // Spawned reports that the process of an incarnation that is being dialed exists, which gives
 // its place among those being created to the next (SPEC PR-6).
 func Spawned(p PeerID, g Generation) Input { return Input{Kind: InSpawned, Peer: p, Gen: g} }
+
+// WriteOff is an operator's word that the exit of an incarnation which outlived SIGKILL is not to
+// be waited for (SPEC ST-9): its successor may begin, while it counts as live until its Exited
+// comes, in whatever generation its peer is by then. The ticket is answered only when refused,
+// with ReasonNotStuck where there is nothing to write off.
+func WriteOff(t Ticket, o OwnerID, n NameID) Input {
+	return Input{Kind: InWriteOff, Ticket: t, Owner: o, Name: n}
+}

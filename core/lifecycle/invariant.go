@@ -1,6 +1,9 @@
 package lifecycle
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Invariant is a rule that holds after every step. Its id names it in panics, checks, tests,
 // tapes and reports.
@@ -12,7 +15,7 @@ type Invariant struct {
 
 // Invariants lists every rule, those that Audit checks and those that panics name.
 var Invariants = []Invariant{
-	{"ONE-LIVE", "ST-3", "at most one incarnation of a peer is live; the next is dialed after the exit was observed"},
+	{"ONE-LIVE", "ST-3", "at most one incarnation of a peer is live that is not written off; the next is dialed after the exit was observed"},
 	{"CONNECTED-UP", "ST-1", "Connected means that the current generation is up"},
 	{"DISCONNECTED-IDLE", "ST-1", "Disconnected means that nothing runs, a stop in progress apart"},
 	{"CONNECTING-LIVE", "ST-4", "Connecting means that an attempt is dialing, or waits for its predecessor's exit or for room"},
@@ -34,6 +37,7 @@ var Invariants = []Invariant{
 	{"TIMER", "ST-4", "a deadline is armed once and belongs to something"},
 	{"TICKET", "DI-9", "a ticket is opened once"},
 	{"DONE", "CA-8", "a call ends once, after it was admitted"},
+	{"WRITTEN-OFF", "ST-9", "what was written off is an older incarnation, or one that its peer has nothing of any more"},
 	{"GEN", "ST-2", "completions name an incarnation that was dialed"},
 	{"OWNER", "CL-13", "owner ids rise and are never reused"},
 	{"CONFIG", "CF-9", "a configuration validates"},
@@ -63,7 +67,7 @@ func (m *Machine) Audit() *Violation {
 			return v
 		}
 	}
-	for _, audit := range []func() *Violation{m.auditLoad, m.auditQueue, m.auditClaims, m.auditExpiry} {
+	for _, audit := range []func() *Violation{m.auditLoad, m.auditWrittenOff, m.auditQueue, m.auditClaims, m.auditExpiry} {
 		if v := audit(); v != nil {
 			return v
 		}
@@ -73,7 +77,7 @@ func (m *Machine) Audit() *Violation {
 
 // auditLoad counts what runs.
 func (m *Machine) auditLoad() *Violation {
-	var l Load
+	l := Load{Live: len(m.written), WrittenOff: len(m.written)}
 	for i := 1; i < len(m.peers); i++ {
 		p := &m.peers[i]
 		l.InFlight += int(p.calls.n)
@@ -98,6 +102,18 @@ func (m *Machine) auditLoad() *Violation {
 	}
 	if l != m.Load() {
 		return bug("LIVE-COUNT", "%+v is what runs, %+v is counted", l, m.Load())
+	}
+	return nil
+}
+
+// auditWrittenOff wants each to be there once, and none of them to be what its peer runs.
+func (m *Machine) auditWrittenOff() *Violation {
+	for i, w := range m.written {
+		p := &m.peers[w.peer]
+		if w.gen > p.gen || w.gen == p.gen && p.phase != Absent || slices.Contains(m.written[:i], w) {
+			return bug("WRITTEN-OFF", "generation %d of peer %d was written off, and the peer is %s at generation %d",
+				w.gen, w.peer, p.phase, p.gen)
+		}
 	}
 	return nil
 }

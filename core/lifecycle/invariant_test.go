@@ -83,6 +83,8 @@ var corruptions = []struct {
 	{"LIVE-COUNT", stopping, func(m *Machine) { m.stopping-- }},
 	{"LIVE-COUNT", stopping, func(m *Machine) { m.stuck++ }},
 	{"LIVE-COUNT", busy, func(m *Machine) { m.inFlight = 0 }},
+	{"LIVE-COUNT", connected, func(m *Machine) { m.written = append(m.written, writtenOff{1, 1, fpA}) }},
+	{"WRITTEN-OFF", stopping, func(m *Machine) { m.written, m.live = append(m.written, writtenOff{1, 2, fpA}), m.live+1 }},
 	{"CLAIM-LINK", connected, func(m *Machine) { m.claims[1].peer = 2 }},
 	{"CLAIM-LINK", connected, func(m *Machine) { delete(m.owners, alice) }},
 	{"CLAIM-LINK", connected, func(m *Machine) { m.byKey[claimKey{bob, git}] = 1 }},

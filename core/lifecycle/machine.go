@@ -8,8 +8,9 @@ type Machine struct {
 	now Instant
 
 	peers    []peer
-	policies []merged // of peers that are tuned, as far as there are any
-	seats    []links  // of peers, see seatsPerPeer
+	policies []merged        // of peers that are tuned, as far as there are any
+	graces   []time.Duration // of stops that began with a wish for one, as far as there were any; else 0
+	seats    []links         // of peers, see seatsPerPeer
 	freePeer []int32
 	byFP     map[Fingerprint]PeerID
 
@@ -38,6 +39,7 @@ type Machine struct {
 	shelterEnd Instant // before which no search for one that may be stopped would find any
 	queue      list    // attempts that wait for room
 
+	written  []writtenOff
 	seq      uint64
 	live     int // incarnations that have not exited
 	dialing  int // incarnations being dialed
@@ -130,6 +132,8 @@ type Stats struct {
 	Evicted uint64 // idle peers stopped by the reaper
 	Aged    uint64 // Failed peers that became Disconnected
 	Stuck   uint64 // incarnations that outlived SIGKILL's grace (SPEC ST-9)
+	// WrittenOff counts those of them for whose exit nobody waits any more.
+	WrittenOff uint64
 	// Reclaimed counts unused incarnations that were stopped early to make room, Overloaded the
 	// attempts that were refused for want of it (SPEC PR-6).
 	Reclaimed  uint64
@@ -206,6 +210,8 @@ func (m *Machine) handle(in *Input) {
 		m.spawnedNow(in.Peer, in.Gen)
 	case InRelisted:
 		m.relisted(in.Peer, in.Gen, in.Tools)
+	case InWriteOff:
+		m.writeOff(in)
 	case InTimeReached:
 		m.timeReached()
 	case InConfigure:
@@ -245,15 +251,18 @@ type Load struct {
 	Dialing  int // of them, those being dialed
 	Stopping int // of them, those on the stop ladder
 	Stuck    int // of them, those that outlived it (SPEC ST-9)
-	Spawning int // of those being dialed, the ones whose process does not exist yet
-	Queued   int // attempts that wait for room
-	InFlight int // calls admitted and not ended
+	// WrittenOff are those of the live ones that an operator has written off: none is dialing,
+	// stopping or stuck, but their processes exist and count against MaxLive.
+	WrittenOff int
+	Spawning   int // of those being dialed, the ones whose process does not exist yet
+	Queued     int // attempts that wait for room
+	InFlight   int // calls admitted and not ended
 }
 
 // Load returns the gauges that go with Stats.
 func (m *Machine) Load() Load {
 	return Load{Live: m.live, Dialing: m.dialing, Stopping: m.stopping,
-		Stuck: m.stuck, Spawning: m.spawning, Queued: int(m.queue.n), InFlight: m.inFlight}
+		Stuck: m.stuck, WrittenOff: len(m.written), Spawning: m.spawning, Queued: int(m.queue.n), InFlight: m.inFlight}
 }
 
 // Stats returns the counters.

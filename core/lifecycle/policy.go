@@ -16,6 +16,8 @@ type Policy struct {
 	StartTimeout   time.Duration // replaces Config.StartTimeout
 	ConnectTimeout time.Duration // replaces Config.ConnectTimeout
 	CallTimeout    time.Duration // replaces Config.CallTimeout
+	CloseGrace     time.Duration // replaces Config.CloseGrace in stops that begin under it
+	TerminateGrace time.Duration // replaces Config.TerminateGrace in stops that begin under it
 	Pinned         bool          // while Connected never stopped, neither by the reaper nor to make room
 }
 
@@ -28,6 +30,7 @@ func (p Policy) Validate() error {
 	}{
 		{"IdleTimeout", p.IdleTimeout}, {"MinUptime", p.MinUptime}, {"StartTimeout", p.StartTimeout},
 		{"ConnectTimeout", p.ConnectTimeout}, {"CallTimeout", p.CallTimeout},
+		{"CloseGrace", p.CloseGrace}, {"TerminateGrace", p.TerminateGrace},
 	} {
 		if f.d < 0 {
 			errs = append(errs, fmt.Errorf("policy %s is %v; use 0 for the default, or more", f.name, f.d))
@@ -40,12 +43,13 @@ func (p Policy) Validate() error {
 // whether some claim has none, so that the Config's value takes part.
 type merged struct {
 	Policy
-	openIdle, openStart, openConnect, openCall bool
+	openIdle, openStart, openConnect, openCall, openClose, openTerminate bool
 }
 
 func mergedOf(p Policy) merged {
 	return merged{Policy: p, openIdle: p.IdleTimeout == 0, openStart: p.StartTimeout == 0,
-		openConnect: p.ConnectTimeout == 0, openCall: p.CallTimeout == 0}
+		openConnect: p.ConnectTimeout == 0, openCall: p.CallTimeout == 0,
+		openClose: p.CloseGrace == 0, openTerminate: p.TerminateGrace == 0}
 }
 
 // with merges what one more claim asks for.
@@ -56,11 +60,15 @@ func (x merged) with(p Policy) merged {
 	y.StartTimeout = max(y.StartTimeout, x.StartTimeout)
 	y.ConnectTimeout = max(y.ConnectTimeout, x.ConnectTimeout)
 	y.CallTimeout = max(y.CallTimeout, x.CallTimeout)
+	y.CloseGrace = max(y.CloseGrace, x.CloseGrace)
+	y.TerminateGrace = max(y.TerminateGrace, x.TerminateGrace)
 	y.Pinned = y.Pinned || x.Pinned
 	y.openIdle = y.openIdle || x.openIdle
 	y.openStart = y.openStart || x.openStart
 	y.openConnect = y.openConnect || x.openConnect
 	y.openCall = y.openCall || x.openCall
+	y.openClose = y.openClose || x.openClose
+	y.openTerminate = y.openTerminate || x.openTerminate
 	return y
 }
 
@@ -115,15 +123,9 @@ func (m *Machine) joinPolicy(id PeerID, wish Policy) {
 }
 
 // mergePolicies works a peer's policy out again from its claims, after one of them changed its
-// mind or left. It stops as soon as nobody can ask for more, which for claims that agree is
-// at the first.
+// mind.
 func (m *Machine) mergePolicies(id PeerID) {
-	p := &m.peers[id]
-	if p.claims.n == 0 {
-		m.retune(id, merged{})
-		return
-	}
-	i := p.claims.head
+	i := m.peers[id].claims.head
 	all := mergedOf(m.wishOf(i))
 	for i = m.inPeer[i].next; i != 0; i = m.inPeer[i].next {
 		all = all.with(m.wishOf(i))
@@ -131,11 +133,12 @@ func (m *Machine) mergePolicies(id PeerID) {
 	m.retune(id, all)
 }
 
-// leavePolicy is mergePolicies after a claim left: what it did not ask for alone stays.
+// leavePolicy is mergePolicies after a claim left. It stops as soon as nobody can ask for more,
+// which for claims that agree is at the first. The policy of the last claim stays until the peer
+// is released, for the stop of what runs is to be as its owner wished.
 func (m *Machine) leavePolicy(id PeerID) {
 	p := &m.peers[id]
 	if !p.tuned || p.claims.n == 0 {
-		m.retune(id, merged{})
 		return
 	}
 	before := m.policies[id]
@@ -207,6 +210,20 @@ func (m *Machine) callBudget(id PeerID) time.Duration {
 	return longest(m.policies[id].CallTimeout, m.policies[id].openCall, m.cfg.CallTimeout)
 }
 
+func (m *Machine) closeGrace(id PeerID) time.Duration {
+	if !m.peers[id].tuned {
+		return m.cfg.CloseGrace
+	}
+	return longest(m.policies[id].CloseGrace, m.policies[id].openClose, m.cfg.CloseGrace)
+}
+
+func (m *Machine) terminateGrace(id PeerID) time.Duration {
+	if !m.peers[id].tuned {
+		return m.cfg.TerminateGrace
+	}
+	return longest(m.policies[id].TerminateGrace, m.policies[id].openTerminate, m.cfg.TerminateGrace)
+}
+
 func longest(wish time.Duration, open bool, config time.Duration) time.Duration {
 	if open {
 		return max(wish, config)
@@ -229,5 +246,7 @@ func (m *Machine) policyInForce(id PeerID) Policy {
 	unless(&x.StartTimeout, m.startBudget(id), m.cfg.StartTimeout)
 	unless(&x.ConnectTimeout, m.connectBudget(id), m.cfg.ConnectTimeout)
 	unless(&x.CallTimeout, m.callBudget(id), m.cfg.CallTimeout)
+	unless(&x.CloseGrace, m.closeGrace(id), m.cfg.CloseGrace)
+	unless(&x.TerminateGrace, m.terminateGrace(id), m.cfg.TerminateGrace)
 	return x
 }

@@ -45,6 +45,14 @@ func stopping(l *lab) {
 	l.at(80).do(TimeReached())
 }
 
+// stuck is what outlived SIGKILL.
+func stuck(l *lab) {
+	stopping(l)
+	l.at(82).do(TimeReached())
+	l.at(85).do(TimeReached())
+	l.at(90).do(TimeReached())
+}
+
 func failedStopping(l *lab) {
 	lived(l)
 	l.do(l.dispatch("ended too", alice), ConnectFailed(1, 2))
@@ -87,11 +95,22 @@ var situations = []situation{
 		l.do(l.dispatch("open", alice))
 	}},
 	{"disconnected/stuck, a dispatch waits", func(l *lab) {
-		stopping(l)
+		stuck(l)
 		l.do(l.dispatch("open", alice))
-		l.at(82).do(TimeReached())
-		l.at(85).do(TimeReached())
-		l.at(90).do(TimeReached())
+	}},
+	{"disconnected/absent, one written off", func(l *lab) {
+		stuck(l)
+		l.do(WriteOff(0, alice, git))
+	}},
+	{"connecting/dialing, one written off", func(l *lab) {
+		stuck(l)
+		l.do(WriteOff(0, alice, git), l.dispatch("open", alice))
+	}},
+	{"failed/stuck", func(l *lab) {
+		failedStopping(l)
+		l.at(42).do(TimeReached())
+		l.at(45).do(TimeReached())
+		l.at(50).do(TimeReached())
 	}},
 	{"disconnected/stopping, a reconnect waits", func(l *lab) {
 		connected(l)
@@ -233,6 +252,9 @@ func stimuli() []stimulus {
 		{"ensure, no claim", func(l *lab) Input { return l.ensure("new", bob) }},
 		{"reconnect", func(l *lab) Input { return l.reconnect("new", alice) }},
 		{"reconnect, no claim", func(l *lab) Input { return l.reconnect("new", bob) }},
+		{"write-off", func(l *lab) Input { return WriteOff(l.ticket("new"), alice, git) }},
+		{"write-off, no claim", func(l *lab) Input { return WriteOff(l.ticket("new"), bob, git) }},
+		{"write-off, by nobody", func(l *lab) Input { return WriteOff(l.ticket("new"), 9, git) }},
 		{"cancel", func(l *lab) Input { return l.cancel("open") }},
 		{"cancel, ended", func(l *lab) Input { return l.cancel("ended") }},
 		{"call-done, answered", func(l *lab) Input { return l.done("open", DoneAnswered) }},

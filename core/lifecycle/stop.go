@@ -15,7 +15,29 @@ func (m *Machine) stop(id PeerID) {
 	m.endPhase(id)
 	p.phase = Stopping
 	m.stopping++
-	m.rung(id, StageClose, m.cfg.CloseGrace)
+	m.keepGrace(id)
+	m.rung(id, StageClose, m.closeGrace(id))
+}
+
+// keepGrace remembers what the claims wish for SIGTERM when a stop begins: whoever joins or
+// leaves meanwhile has no say in it.
+func (m *Machine) keepGrace(id PeerID) {
+	var wish time.Duration
+	if m.peers[id].tuned && m.policies[id].TerminateGrace > 0 {
+		wish = m.terminateGrace(id)
+		m.graces = reach(m.graces, int(id)+1)
+	}
+	if int(id) < len(m.graces) {
+		m.graces[id] = wish
+	}
+}
+
+// keptGrace is the time between SIGTERM and SIGKILL of a stop under way.
+func (m *Machine) keptGrace(id PeerID) time.Duration {
+	if int(id) < len(m.graces) && m.graces[id] > 0 {
+		return m.graces[id]
+	}
+	return m.cfg.TerminateGrace
 }
 
 // rung performs one stage and arms the next.
@@ -31,7 +53,7 @@ func (m *Machine) rungOver(id PeerID) {
 	p := &m.peers[id]
 	switch p.stage {
 	case StageClose:
-		m.rung(id, StageTerminate, m.cfg.TerminateGrace)
+		m.rung(id, StageTerminate, m.keptGrace(id))
 	case StageTerminate:
 		m.rung(id, StageKill, m.cfg.KillGrace)
 	case StageKill:

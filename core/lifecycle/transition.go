@@ -111,6 +111,9 @@ func (m *Machine) broken(id PeerID, g Generation) {
 }
 
 func (m *Machine) exited(id PeerID, g Generation, clean bool) {
+	if m.buried(id, g) {
+		return
+	}
 	p := m.current(id, g)
 	if p == nil || p.phase == Absent {
 		m.stats.Stale++

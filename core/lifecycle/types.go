@@ -102,11 +102,12 @@ const (
 	ReasonCancelled  // the caller gave up (SPEC CA-4)
 	ReasonReconnect  // the incarnation is being replaced (SPEC RC-6)
 	ReasonDraining   // the machine is shutting down (SPEC SH-1)
+	ReasonNotStuck   // nothing of the peer has outlived SIGKILL, so nothing is written off (SPEC ST-9)
 )
 
 var reasonNames = [...]string{"-", "connect", "connect-timeout", "exited", "broken", "transport",
 	"call-timeout", "no-claim", "dead-owner", "failed", "overloaded", "released", "cancelled",
-	"reconnect", "draining"}
+	"reconnect", "draining", "not-stuck"}
 
 // String returns the lower-case word used in tapes and reports.
 func (r Reason) String() string { return word(reasonNames[:], uint8(r)) }

@@ -12,10 +12,13 @@ type View struct {
 	Claims   int
 	Waiters  int
 	InFlight int
-	Queued   bool    // an attempt waits for room (SPEC PR-6)
-	Policy   Policy  // in force; zero where the Config rules (SPEC RE-10)
-	Since    Instant // of the last transition
-	RetryAt  Instant // when a Failed peer ages, else Never
+	// WrittenOff is how many incarnations of this fingerprint outlived SIGKILL, were written off,
+	// and have not exited (SPEC ST-9).
+	WrittenOff int
+	Queued     bool    // an attempt waits for room (SPEC PR-6)
+	Policy     Policy  // in force; zero where the Config rules (SPEC RE-10)
+	Since      Instant // of the last transition
+	RetryAt    Instant // when a Failed peer ages, else Never
 }
 
 // Claimed returns the peer behind a claim, or 0.
@@ -36,7 +39,7 @@ func (m *Machine) View(id PeerID) View {
 	return View{
 		Peer: id, Gen: p.gen, State: p.state, Phase: p.phase, Stage: p.stage,
 		Reason: p.reason, Tools: p.tools, Claims: int(p.claims.n), Waiters: int(p.waiters.n),
-		InFlight: int(p.calls.n), Queued: p.queued, Policy: m.policyInForce(id), Since: p.since, RetryAt: m.retryAt(id),
+		InFlight: int(p.calls.n), WrittenOff: m.writtenOffOf(&p.fp), Queued: p.queued, Policy: m.policyInForce(id), Since: p.since, RetryAt: m.retryAt(id),
 	}
 }
 

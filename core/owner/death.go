@@ -11,8 +11,13 @@ func (t *Token) die(cause error) {
 	t.bury()
 }
 
-// watch makes the end of the context a death.
+// watch makes the end of the context a death. A context that was given to New and never ends
+// leaves only our own cancel, which die calls: there is nothing to watch then, and a watch is
+// a third of what an owner costs.
 func (t *Token) watch() {
+	if t.from.Done() == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.unwatch = context.AfterFunc(t.ctx, func() { t.die(context.Cause(t.ctx)) })

@@ -15,7 +15,8 @@
 //
 // A session that can tell more implements [Reporter] as well: the first message of its peer,
 // announcements of another tool list, and whether the peer ended of its own accord. What a
-// peer says a million times is told once; nothing that a peer says is kept in a queue.
+// peer says a million times is told once; nothing that a peer says is kept in a queue. One
+// that knows what its processes take implements [Meter].
 //
 // Errors carry no secret of the Config, in none of the spellings that [Secrets] knows.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // Config is the effective configuration of one peer: exactly the fields that the
@@ -94,6 +95,20 @@ type Reporter interface {
 	Changed() <-chan struct{}
 	// Clean says, once Done is closed, whether the peer ended by itself with status 0.
 	Clean() bool
+}
+
+// Usage is what the processes of an incarnation take at one moment.
+type Usage struct {
+	CPU       time.Duration // user and system time of those that still run
+	RSS       int64         // resident memory, in bytes
+	Processes int           // how many of them there are
+}
+
+// Meter is what a Session implements besides, if it can tell what its processes take. A host
+// asks when somebody looks, outside its locks; an answer should cost no more than a look at
+// each process. An error means that it is not known now, for instance that nothing is left.
+type Meter interface {
+	Usage() (Usage, error)
 }
 
 // Text joins the text items of the result with newlines, which is what a model sees.

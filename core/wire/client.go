@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/rand"
 
 	"google.golang.org/protobuf/proto"
 
@@ -55,16 +56,19 @@ func (c *Client) GetAgent(ctx context.Context, name string) (*pb.AgentInfo, erro
 	return call[*pb.AgentInfo](ctx, c, &pb.GetAgentMsg{Name: name})
 }
 
-// ListAgents returns every agent, ordered by name.
+// ListAgents returns every agent, ordered by name. It asks page by page.
 func (c *Client) ListAgents(ctx context.Context) ([]*pb.AgentInfo, error) {
-	list, err := call[*pb.AgentList](ctx, c, &pb.ListAgentsMsg{})
-	return list.GetAgents(), err
+	return paged(ctx, c, func(token string) proto.Message {
+		return &pb.ListAgentsMsg{PageSize: PageSize, PageToken: token}
+	}, (*pb.AgentList).GetAgents)
 }
 
-// ListMcps returns the declarations of one agent, or of all when agent is "".
+// ListMcps returns the declarations of one agent, or of all when agent is "". It asks page by
+// page.
 func (c *Client) ListMcps(ctx context.Context, agent string) ([]*pb.McpInfo, error) {
-	list, err := call[*pb.McpList](ctx, c, &pb.ListMcpsMsg{Agent: agent})
-	return list.GetMcps(), err
+	return paged(ctx, c, func(token string) proto.Message {
+		return &pb.ListMcpsMsg{Agent: agent, PageSize: PageSize, PageToken: token}
+	}, (*pb.McpList).GetMcps)
 }
 
 // UpsertMcp declares an MCP server for an agent. The config is an McpServerConfig as
@@ -114,6 +118,10 @@ func (c *Client) Kill(ctx context.Context, sessionHandle string) error {
 func (c *Client) CreateSession(ctx context.Context, msg *pb.CreateSessionMsg) error {
 	return c.command(ctx, msg)
 }
+
+// NewHandle returns a handle for a session that nobody guesses: 128 random bits and more, as
+// text. Whoever knows a session's handle may use and end it.
+func NewHandle() string { return rand.Text() }
 
 // command sends a request that is answered by a Pong.
 func (c *Client) command(ctx context.Context, req proto.Message) error {

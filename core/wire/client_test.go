@@ -115,9 +115,9 @@ func TestClientCalls(t *testing.T) {
 			func(ctx context.Context, c *Client) (any, error) { return c.RenameAgent(ctx, "01A", "b") }, agent},
 		{&pb.GetAgentMsg{Name: "a"}, agent,
 			func(ctx context.Context, c *Client) (any, error) { return c.GetAgent(ctx, "a") }, agent},
-		{&pb.ListAgentsMsg{}, &pb.AgentList{Agents: []*pb.AgentInfo{agent}},
+		{&pb.ListAgentsMsg{PageSize: PageSize}, &pb.AgentList{Agents: []*pb.AgentInfo{agent}},
 			func(ctx context.Context, c *Client) (any, error) { return c.ListAgents(ctx) }, []*pb.AgentInfo{agent}},
-		{&pb.ListMcpsMsg{Agent: "01A"}, &pb.McpList{Mcps: []*pb.McpInfo{info}},
+		{&pb.ListMcpsMsg{Agent: "01A", PageSize: PageSize}, &pb.McpList{Mcps: []*pb.McpInfo{info}},
 			func(ctx context.Context, c *Client) (any, error) { return c.ListMcps(ctx, "01A") }, []*pb.McpInfo{info}},
 		{&pb.UpsertMcpMsg{Agent: "01A", Config: "{}"}, info,
 			func(ctx context.Context, c *Client) (any, error) { return c.UpsertMcp(ctx, "01A", "{}") }, info},
@@ -285,5 +285,17 @@ func TestDialErrors(t *testing.T) {
 	}
 	if _, err := NewClient("unix", missing).SubscribeMcpEvents(testContext(t)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("subscription: %v", err)
+	}
+}
+
+// A handle has 128 bits at least: 26 letters of five bits each.
+func TestHandlesAreNotGuessed(t *testing.T) {
+	seen := map[string]bool{}
+	for range 1000 {
+		h := NewHandle()
+		if len(h) < 26 || seen[h] {
+			t.Fatalf("%q is short, or drawn twice", h)
+		}
+		seen[h] = true
 	}
 }

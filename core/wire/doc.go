@@ -69,6 +69,11 @@
 // holds its next attempt back. The protocol's own numbers stay far below; clients that do
 // not know the fields skip them, and a daemon that does not send them leaves them empty.
 //
+// The requests for listings have a page size and a token, and their answers the token of the
+// next page, since a listing may be longer than [MaxFrame]. [Client] asks in this way and
+// returns the whole; a daemon that does not know the fields answers with all in one page. Rows
+// that are there throughout are listed once, but pages are not of one moment.
+//
 // # Regenerating
 //
 // The code in pb is generated from crabtalk.proto and committed. With protoc 3.21 and

@@ -112,6 +112,8 @@ message RenameAgentMsg
 message GetAgentMsg
   1 name string
 message ListAgentsMsg
+  1000 page_size uint32
+  1001 page_token string
 message AgentInfo
   !7 !10
   1 name string
@@ -126,8 +128,11 @@ message AgentInfo
   12 id string
 message AgentList
   1 agents repeated AgentInfo
+  1000 next_page_token string
 message ListMcpsMsg
   1 agent string
+  1000 page_size uint32
+  1001 page_token string
 message UpsertMcpMsg
   1 config string
   2 agent string
@@ -170,6 +175,7 @@ message McpPolicy
   6 pinned bool
 message McpList
   1 mcps repeated McpInfo
+  1000 next_page_token string
 message McpEventMsg
   1 kind McpEventKind
   2 name string

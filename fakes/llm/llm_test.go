@@ -5,35 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mayfly-mcp/mayfly/fakes/llm"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
-func TestMain(m *testing.M) {
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	late := time.After(5 * time.Second) // connections close in the background
-	for runtime.NumGoroutine() > before && code == 0 {
-		select {
-		case <-late:
-			fmt.Fprintf(os.Stderr, "%d goroutines, %d before\n", runtime.NumGoroutine(), before)
-			code = 1
-		default:
-			runtime.Gosched()
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(wait.Main(m)) }
 
 func start(t *testing.T, cfg llm.Config) *llm.Server {
 	t.Helper()

@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/fakes/observer"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // bound is how long a test waits for what must happen; it is generous, since only a
@@ -24,28 +24,7 @@ const bound = 60 * time.Second
 func TestMain(m *testing.M) {
 	observer.RunIfPeer()
 	observer.Seal()
-	before := runtime.NumGoroutine()
-	code := m.Run()
-	if err := settled(before); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// settled waits until no more goroutines are left than there were.
-func settled(want int) error {
-	deadline := time.After(5 * time.Second)
-	for runtime.NumGoroutine() > want {
-		select {
-		case <-deadline:
-			buf := make([]byte, 1<<20)
-			return fmt.Errorf("goroutines left behind: %s", buf[:runtime.Stack(buf, true)])
-		default:
-			runtime.Gosched()
-		}
-	}
-	return nil
+	os.Exit(wait.Main(m))
 }
 
 func within(t *testing.T) context.Context {

@@ -70,7 +70,8 @@ func drawCaps(t *rapid.T, c lc.Config) lc.Config {
 
 // policies are wishes that are shorter, longer and other than the configuration's.
 var policies = []*lc.Policy{nil, nil, {}, {IdleTimeout: 10}, {IdleTimeout: 64}, {MinUptime: 50}, {MinUptime: 12, CallTimeout: 33},
-	{Pinned: true}, {StartTimeout: 8}, {ConnectTimeout: 5, StartTimeout: 11}, {ConnectTimeout: 30}, {IdleTimeout: 5, MinUptime: 21, CallTimeout: 90}}
+	{Pinned: true}, {StartTimeout: 8}, {ConnectTimeout: 5, StartTimeout: 11}, {ConnectTimeout: 30}, {IdleTimeout: 5, MinUptime: 21, CallTimeout: 90},
+	{CloseGrace: 9}, {CloseGrace: 1, TerminateGrace: 2}, {TerminateGrace: 11}}
 
 // driver draws legal inputs for a pair.
 type driver struct {
@@ -215,6 +216,26 @@ func (d *driver) exited(t *rapid.T) {
 	}
 }
 
+// writeOff gives up an incarnation that may be stuck; one in two is made so before.
+func (d *driver) writeOff(t *rapid.T) {
+	o, n := d.owner(t), d.name(t)
+	for id := d.machine.Claimed(o, n); rapid.Bool().Draw(t, "climbs") && d.machine.View(id).Phase == lc.Stopping; {
+		if d.machine.View(id).Stage == lc.StageStuck {
+			break
+		}
+		d.wake(t)
+	}
+	d.feed(lc.WriteOff(d.newTicket(), o, n))
+}
+
+// exhume lets something exit that was written off, or has exited since.
+func (d *driver) exhume(t *rapid.T) {
+	if len(d.written) > 0 {
+		v := rapid.SampledFrom(d.written).Draw(t, "written off")
+		d.feed(d.exit(t, v.Peer, v.Gen))
+	}
+}
+
 func (d *driver) exit(t *rapid.T, p lc.PeerID, g lc.Generation) lc.Input {
 	in := lc.Exited(p, g)
 	in.Clean = rapid.Bool().Draw(t, "clean")
@@ -268,6 +289,7 @@ func (d *driver) actions(drains bool) map[string]func(*rapid.T) {
 		"connect failed": d.connectFailed, "broken": d.broken, "exited": d.exited, "exited again": d.exited, "died by itself": d.diedByItself,
 		"wake": d.wake, "wake again": d.wake, "oversleep": d.oversleep, "pass": d.pass, "lag": d.lag,
 		"born": func(*rapid.T) { d.bear() }, "died": d.die, "moved and died": d.moveAndDie,
+		"write off": d.writeOff, "exhume": d.exhume,
 		"started": d.started, "spawned": d.spawned, "spawned again": d.spawned, "relisted": d.relisted,
 	}
 	if drains {

@@ -1,6 +1,9 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Model is the state that SPEC.md prescribes, followed input by input. Create it with New.
 type Model struct {
@@ -16,8 +19,9 @@ type Model struct {
 	draining bool
 	drainDue Time
 	seq      uint64
-	runs     map[Run]bool // every number that was ever dialed
-	exp      *Expectation // of the input being applied
+	runs     map[Run]bool   // every number that was ever dialed
+	written  map[Run]string // the fingerprints of those that were written off and have not exited
+	exp      *Expectation   // of the input being applied
 }
 
 type claim struct{ owner, name string }
@@ -48,6 +52,8 @@ type peer struct {
 	idleSince   Time // of the last use of a Connected peer, or of its connect
 	unused      int  // the step of it
 	connectedAt Time
+	parting     [2]time.Duration // its graces after the last step that left it a claim
+	grace       time.Duration    // that its stop gives to SIGTERM, 0 for the Config's
 	terms       terms
 	termsSince  Time
 }
@@ -64,7 +70,7 @@ type ticket struct {
 
 // New returns a model in which nothing has happened.
 func New(cfg Config) *Model {
-	return &Model{cfg: cfg, alive: map[string]bool{}, wishes: map[claim]Policy{}, runs: map[Run]bool{}}
+	return &Model{cfg: cfg, alive: map[string]bool{}, wishes: map[claim]Policy{}, runs: map[Run]bool{}, written: map[Run]string{}}
 }
 
 // Apply takes one input and returns what must be done upon it. An error means that the input
@@ -101,6 +107,8 @@ func (m *Model) apply(in Input) error {
 		return m.callDone(in.Ticket, in.Transport)
 	case Initialised, ConnectFailed, SessionBroken, Exited, Spawned, Started, Relisted:
 		return m.completion(in)
+	case WriteOff:
+		m.writeOff(in.Ticket, by)
 	case TimeReached:
 		m.fireDue()
 	case Configure:

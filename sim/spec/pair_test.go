@@ -20,6 +20,7 @@ type pair struct {
 
 	fps     map[lc.PeerID]string
 	runs    []lc.Effect // every dial
+	written []lc.View   // what was written off, as it was, exited or not
 	tickets lc.Tickets
 	opened  []lc.Ticket // every ticket, the newest last
 	open    map[lc.Ticket]bool
@@ -47,6 +48,9 @@ func (p *pair) step(in lc.Input) error {
 	p.log = append(p.log, fmt.Sprintf("%d %s", p.now, sayInput(in)))
 	staleBefore, wake := p.machine.Stats().Stale, p.machine.Deadline()
 	claimedBefore := p.machine.Claimed(in.Owner, in.Name)
+	if v := p.machine.View(claimedBefore); in.Kind == lc.InWriteOff && v.Stage == lc.StageStuck {
+		p.written = append(p.written, v)
+	}
 	given, swallowed := p.tamper.input(p, in)
 	var out lc.Output
 	if !swallowed {
@@ -136,7 +140,7 @@ func (p *pair) compareClaims() error {
 func standing(v lc.View) spec.Standing {
 	s := spec.Standing{Status: spec.Status(v.State.String()), Phase: spec.Phase(v.Phase.String()),
 		Stage: spec.Stage(v.Stage.String()), Reason: spec.Reason(v.Reason.String()), Tools: int(v.Tools),
-		Claims: v.Claims, Waiters: v.Waiters, InFlight: v.InFlight, Queued: v.Queued, Policy: spec.Policy(v.Policy)}
+		Claims: v.Claims, Waiters: v.Waiters, InFlight: v.InFlight, WrittenOff: v.WrittenOff, Queued: v.Queued, Policy: spec.Policy(v.Policy)}
 	if v.Phase != lc.Absent {
 		s.Run = runOf(v.Peer, v.Gen)
 	}
@@ -150,7 +154,7 @@ var kinds = map[lc.InputKind]spec.Kind{
 	lc.InConnected: spec.Initialised, lc.InConnectFailed: spec.ConnectFailed,
 	lc.InBroken: spec.SessionBroken, lc.InExited: spec.Exited, lc.InTimeReached: spec.TimeReached,
 	lc.InConfigure: spec.Configure, lc.InDrain: spec.Drain, lc.InStarted: spec.Started,
-	lc.InRelisted: spec.Relisted, lc.InSpawned: spec.Spawned,
+	lc.InRelisted: spec.Relisted, lc.InSpawned: spec.Spawned, lc.InWriteOff: spec.WriteOff,
 }
 
 func (p *pair) specInput(in lc.Input) spec.Input {
@@ -206,7 +210,7 @@ func specConfig(c lc.Config) spec.Config {
 
 func loadOf(m *lc.Machine) spec.Load {
 	l, s := m.Load(), m.Stats()
-	return spec.Load{Live: l.Live, Dialing: l.Dialing, Spawning: l.Spawning, Stopping: l.Stopping, Stuck: l.Stuck,
+	return spec.Load{Live: l.Live, Dialing: l.Dialing, Spawning: l.Spawning, Stopping: l.Stopping, Stuck: l.Stuck, WrittenOff: l.WrittenOff,
 		Queued: l.Queued, InFlight: l.InFlight, Overloaded: int(s.Overloaded), Unused: int(s.Reclaimed + s.Evicted)}
 }
 

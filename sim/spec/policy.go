@@ -56,6 +56,19 @@ func (m *Model) callTimeout(p *peer) time.Duration {
 	return m.longest(p, func(w Policy) time.Duration { return w.CallTimeout }, m.cfg.CallTimeout)
 }
 
+// graces are what a stop that begins now gives to each rung, the second 0 if nobody wishes for
+// one. When the last claim goes it is stopped as its owner wished before (SPEC PR-2, RE-10).
+func (m *Model) graces(p *peer) (toClose, toTerminate time.Duration) {
+	if len(p.claims) == 0 {
+		return p.parting[0], p.parting[1]
+	}
+	wished := func(w Policy) time.Duration { return w.TerminateGrace }
+	if m.longest(p, wished, 0) > 0 {
+		toTerminate = m.longest(p, wished, m.cfg.TerminateGrace)
+	}
+	return m.longest(p, func(w Policy) time.Duration { return w.CloseGrace }, m.cfg.CloseGrace), toTerminate
+}
+
 func (m *Model) minUptime(p *peer) time.Duration {
 	return m.longest(p, func(w Policy) time.Duration { return w.MinUptime }, 0)
 }
@@ -83,6 +96,8 @@ func (m *Model) inForce(p *peer) Policy {
 		StartTimeout:   unless(m.startTimeout(p), m.cfg.StartTimeout),
 		ConnectTimeout: unless(m.connectTimeout(p), m.cfg.ConnectTimeout),
 		CallTimeout:    unless(m.callTimeout(p), m.cfg.CallTimeout),
+		CloseGrace:     unless(m.longest(p, func(w Policy) time.Duration { return w.CloseGrace }, m.cfg.CloseGrace), m.cfg.CloseGrace),
+		TerminateGrace: unless(m.longest(p, func(w Policy) time.Duration { return w.TerminateGrace }, m.cfg.TerminateGrace), m.cfg.TerminateGrace),
 		Pinned:         m.pinned(p),
 	}
 }
@@ -96,6 +111,9 @@ type terms struct {
 // noticeTerms notes when the terms of a peer change: from then the subject has a tick's time.
 func (m *Model) noticeTerms() {
 	for _, p := range m.peers {
+		if len(p.claims) > 0 {
+			p.parting[0], p.parting[1] = m.graces(p)
+		}
 		t := terms{m.idleTimeout(p), m.failedPeriod(p), m.minUptime(p), m.pinned(p)}
 		if t != p.terms {
 			p.terms, p.termsSince = t, m.now

@@ -1,8 +1,14 @@
 package spec
 
+import "cmp"
+
 // completion is news about an incarnation. News of one that is not the newest, or that was
 // already stopped for good, changes nothing (SPEC ST-2).
 func (m *Model) completion(in Input) error {
+	if _, off := m.written[in.Run]; off && in.Kind == Exited {
+		delete(m.written, in.Run)
+		return nil
+	}
 	p := m.running(in.Run)
 	if p == nil {
 		if !m.runs[in.Run] {
@@ -160,7 +166,9 @@ func (m *Model) stop(p *peer) {
 	}
 	if p.phase != Absent && p.phase != Stopping {
 		p.phase = Stopping
-		m.rung(p, StageClose, m.now+m.cfg.CloseGrace)
+		toClose, toTerminate := m.graces(p)
+		p.grace = toTerminate
+		m.rung(p, StageClose, m.now+toClose)
 	}
 }
 
@@ -176,11 +184,33 @@ func (m *Model) rung(p *peer, s Stage, due Time) {
 func (m *Model) climb(p *peer) {
 	switch p.stage {
 	case StageClose:
-		m.rung(p, StageTerminate, m.now+m.cfg.TerminateGrace)
+		m.rung(p, StageTerminate, m.now+cmp.Or(p.grace, m.cfg.TerminateGrace))
 	case StageTerminate:
 		m.rung(p, StageKill, m.now+m.cfg.KillGrace)
 	default:
 		m.rung(p, StageStuck, Never)
+	}
+}
+
+// writeOff is an operator's word that nobody waits any more for what outlived SIGKILL (SPEC ST-9).
+func (m *Model) writeOff(id uint64, c claim) {
+	p := m.behind(c)
+	switch {
+	case !m.alive[c.owner]:
+		m.refuse("PC-7", id, ReasonDeadOwner)
+	case m.draining:
+		m.refuse("SH-1", id, ReasonDraining)
+	case p == nil:
+		m.refuse("RC-4", id, ReasonNoClaim)
+	case p.phase != Stopping || p.stage != StageStuck:
+		m.refuse("ST-9", id, ReasonNotStuck)
+	default:
+		m.written[p.run] = p.fp
+		p.phase, p.stage = Absent, NoStage
+		if p.pending {
+			p.pending = false
+			m.begin(p)
+		}
 	}
 }
 

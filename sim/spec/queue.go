@@ -6,6 +6,7 @@ import "slices"
 func (m *Model) Load() Load {
 	l := m.counts
 	l.Queued = len(m.queue)
+	l.WrittenOff, l.Live = len(m.written), len(m.written)
 	for _, p := range m.peers {
 		l.InFlight += len(m.calls(p))
 		if p.phase != Absent {

@@ -106,7 +106,7 @@ var sabotages = []sabotage{
 
 	// Replies.
 	{"serves last come first", "DI-9", tamper{out: func(o *lc.Output) { slices.Reverse(o.Replies) }}},
-	{"forgets the refused", "DI-12 DI-9 PC-7 RC-4 SH-1", tamper{out: dropReplies(func(r lc.Reply) bool { return r.Kind == lc.ReplyRefused })}},
+	{"forgets the refused", "DI-12 DI-9 PC-7 RC-4 SH-1 ST-9", tamper{out: dropReplies(func(r lc.Reply) bool { return r.Kind == lc.ReplyRefused })}},
 	{"forgets the settled", "RC-2", tamper{out: dropReplies(func(r lc.Reply) bool { return r.Kind == lc.ReplySettled })}},
 	{"answers twice", "DI-9", tamper{out: func(o *lc.Output) { o.Replies = append(o.Replies, o.Replies...) }}},
 	{"admits onto an older generation", "DI-1", tamper{out: eachReply(func(r *lc.Reply) {
@@ -231,7 +231,7 @@ var sabotages = []sabotage{
 			v.State = lc.Failed
 		}
 	}}},
-	{"tells of a failure for want of room", "ST-5 RE-4", tamper{out: func(o *lc.Output) {
+	{"tells of a failure for want of room", "ST-5 RE-4 CL-9", tamper{out: func(o *lc.Output) {
 		for _, r := range o.Replies {
 			if r.Reason == lc.ReasonOverloaded && len(o.Events) > 0 && o.Events[len(o.Events)-1].State == lc.Disconnected {
 				o.Events[len(o.Events)-1].State = lc.Failed
@@ -240,7 +240,7 @@ var sabotages = []sabotage{
 	}}},
 	{"forgets whom it has no room for", "PR-6 DI-9", tamper{out: dropReplies(func(r lc.Reply) bool { return r.Reason == lc.ReasonOverloaded })}},
 	{"stops what is in use to make room", "RE-2", tamper{lie: stopBusy}},
-	{"stops nothing to make room", "PR-6", tamper{out: func(o *lc.Output) {
+	{"stops nothing to make room", "PR-6 RE-4", tamper{out: func(o *lc.Output) {
 		for _, e := range o.Events {
 			if e.State == lc.Disconnected {
 				o.Effects = slices.DeleteFunc(o.Effects, func(e lc.Effect) bool { return e.Kind == lc.EffectStop })
@@ -255,12 +255,18 @@ var sabotages = []sabotage{
 	{"lets the shorter wish win", "RE-1 RE-4 RE-9 DI-12", tamper{look: asWished, in: wishing(func(w *lc.Policy) {
 		w.IdleTimeout = min(w.IdleTimeout, 10)
 	})}},
+	{"stops without the wished graces", "PR-2 RE-9 ST-3 ST-4", tamper{look: asWished, in: wishing(func(w *lc.Policy) {
+		w.CloseGrace, w.TerminateGrace = 0, 0
+	})}},
 	{"lists no wishes", "ST-1", tamper{look: func(_ *pair, v *lc.View) { v.Policy = lc.Policy{} }}},
 	{"ignores start budgets", "ST-4 RE-9 DI-4 CL-8 ST-5", tamper{cfg: func(c *lc.Config) { c.StartTimeout = 0 }}},
 	{"overhears starts", "ST-4 RE-9 DI-4 ST-5", tamper{in: swallow(lc.InStarted)}},
 	{"overhears spawns", "PR-6", tamper{in: swallow(lc.InSpawned)}},
+	{"writes nothing off", "ST-9 DI-1 ST-1 PR-6 ST-4", tamper{in: swallow(lc.InWriteOff)}},
+	{"does not say that there is nothing to write off", "ST-9", tamper{out: dropReplies(func(r lc.Reply) bool { return r.Reason == lc.ReasonNotStuck })}},
+	{"lists nothing that was written off", "ST-1", tamper{look: func(_ *pair, v *lc.View) { v.WrittenOff = 0 }}},
 	{"overhears new lists", "CA-10", tamper{in: swallow(lc.InRelisted)}},
-	{"takes a new list for a connect", "CA-10", tamper{out: func(o *lc.Output) {
+	{"takes a new list for a connect", "CA-10 CL-7", tamper{out: func(o *lc.Output) {
 		for i := range o.Events {
 			if len(o.Effects)+len(o.Replies) == 0 && o.Events[i].Replay && o.Events[i].State == lc.Connected {
 				o.Events[i].Replay = false

@@ -12,6 +12,11 @@ func (m *Model) Standing(fp string) Standing {
 	if p.phase != Absent {
 		s.Run = p.run
 	}
+	for _, of := range m.written {
+		if of == fp {
+			s.WrittenOff++
+		}
+	}
 	return s
 }
 

@@ -68,6 +68,7 @@ const (
 	ReasonCancelled      Reason = "cancelled"
 	ReasonReconnect      Reason = "reconnect"
 	ReasonDraining       Reason = "draining"
+	ReasonNotStuck       Reason = "not-stuck"
 )
 
 // Kind is the kind of an input.
@@ -94,6 +95,7 @@ const (
 	Spawned       Kind = "spawned"        // Run
 	Started       Kind = "started"        // Run
 	Relisted      Kind = "relisted"       // Run, Tools
+	WriteOff      Kind = "write-off"      // Ticket (0: none), Owner, Name
 
 	// Choices of the subject within a window, told to Apply.
 	Evict   Kind = "evict"   // Peer
@@ -123,6 +125,8 @@ type Policy struct {
 	StartTimeout   time.Duration
 	ConnectTimeout time.Duration
 	CallTimeout    time.Duration
+	CloseGrace     time.Duration
+	TerminateGrace time.Duration
 	Pinned         bool
 }
 
@@ -227,13 +231,17 @@ type Standing struct {
 	Claims   int
 	Waiters  int
 	InFlight int
-	Queued   bool   // an attempt waits for room (SPEC PR-6)
-	Policy   Policy // where it differs from Config (SPEC RE-10)
+	// WrittenOff counts earlier incarnations that outlived SIGKILL, were written off and have not
+	// exited (SPEC ST-9).
+	WrittenOff int
+	Queued     bool   // an attempt waits for room (SPEC PR-6)
+	Policy     Policy // where it differs from Config (SPEC RE-10)
 }
 
 // Load says how much is going on.
 type Load struct {
 	Live, Dialing, Spawning, Stopping, Stuck int // incarnations
+	WrittenOff                               int // of those that live
 	Queued                                   int // attempts
 	InFlight                                 int // calls
 	Overloaded, Unused                       int // attempts refused, and incarnations stopped for want of use, ever

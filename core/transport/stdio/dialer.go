@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/transport"
@@ -47,9 +48,14 @@ type Options struct {
 
 // Dialer starts peers as child processes. It may be used concurrently.
 type Dialer struct {
-	opts   Options
-	groups *scanner
+	opts    Options
+	groups  *scanner
+	dropped atomic.Int64 // bytes of stderr
 }
+
+// StderrDropped counts the bytes that all peers so far have written to stderr and of which
+// nothing is kept. It never falls, and a host that shows it shows a peer that floods its log.
+func (d *Dialer) StderrDropped() int64 { return d.dropped.Load() }
 
 // New returns a Dialer. It panics on a negative bound, which is a bug of the caller.
 func New(opts Options) *Dialer {
@@ -155,7 +161,7 @@ func (d *Dialer) session(proc *process, p *pipes, secrets transport.Secrets) *se
 		groups:  d.groups,
 		out:     p.stdout,
 		errs:    p.stderr,
-		tail:    newTail(d.opts.StderrTail),
+		tail:    newTail(d.opts.StderrTail, &d.dropped),
 		secrets: secrets,
 		maxLine: d.opts.MaxFrame,
 		nudge:   make(chan struct{}, 1),

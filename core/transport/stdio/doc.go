@@ -28,7 +28,9 @@
 // Descendants that leave the group, as with setsid, are followed if they were seen: every
 // rung begins with a look at what descends from the leader, and every pass over /proc that
 // waits for the end looks at what descends from the rest. With Options.Records all processes
-// of a peer carry a tag in their environment, so that orphans are known too. What left the
+// of a peer carry a tag in their environment, so that orphans are known too. A process that is
+// just being given its program, or has just given back its memory, does not show a tag; while
+// there is one nothing is taken for ended, for more than a second. What left the
 // group gets the signals of the rungs one by one, through a pidfd whose process was checked
 // by its start time.
 //
@@ -49,7 +51,8 @@
 // others Options.Records keeps one small file per live peer: written before the peer is
 // started, completed after, removed before Done closes. The next daemon calls [Reap] before
 // its first Dial. It ends what a dead daemon left behind: SIGTERM at once, SIGKILL after a
-// grace of 2 s, and nothing is decided by a pid alone. So a stubborn peer outlives its
+// grace of 2 s, and nothing is decided by a pid alone. A record that was cut or spoilt still
+// ends its peer, by the tag in its name; what is no record is set aside, and reported. So a stubborn peer outlives its
 // daemon until the next start and the grace: with 100 peers that ignore SIGTERM, Reap took
 // the grace and 0.4 s on two cores. The files are not synced, since no process outlives the
 // kernel that holds them: a record costs 0.3 ms, and syncing it would add 3 ms.
@@ -64,11 +67,13 @@
 // All methods may be called concurrently. Stop waits for nobody; it reads /proc for as many
 // processes as the tree has. Call, List and Initialize
 // return when their context ends, also while a write is blocked on a peer that does not
-// read. Nothing is kept of a frame over the bound, nothing of stderr beyond the tail. A
+// read. Nothing is kept of a frame over the bound, nothing of stderr beyond the tail; how much
+// that was is said in Err, and counted by the Dialer. A
 // request is written at most once. After Done no goroutine, descriptor, record or process of
 // the session is left, except a goroutine of the SDK that may take a moment to return. Heard
 // closes at the first line that is a JSON-RPC message, Changed tells of list_changed once
-// until it is read, Clean is true for an exit with status 0 before the first rung.
+// until it is read, Clean is true for an exit with status 0 before the first rung. Usage adds up
+// what the processes of the tree take now; memory that they share is counted for each.
 //
 // # What is not promised
 //

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 )
 
 // ident names one process for ever: a pid is used again, a pid with its start time is not.
@@ -48,7 +49,9 @@ type scan struct {
 	children map[int][]int // live processes by parent
 	tagged   map[string][]int
 	tags     map[ident]string
-	err      error // the pass was not complete
+	untold   []ident // live processes that are between two programs: their tag is not there yet
+	unborn   []ident // without a tag, in the program of their parent: the tag may be to come
+	err      error   // the pass was not complete
 }
 
 // look returns the result of a pass that began after the call.
@@ -126,9 +129,16 @@ func (sc *scan) add(pid int, st stat, tags bool, known map[ident]string) {
 		return
 	}
 	id := ident{pid, st.start}
-	tag, ok := known[id]
-	if !ok {
-		tag = readTag(pid)
+	tag, told := known[id]
+	if !told && st.flags&pfKernel == 0 {
+		if tag, told = readTag(pid); !told {
+			sc.untold = append(sc.untold, id)
+			return
+		}
+		if tag == "" && st.flags&pfForked != 0 {
+			sc.unborn = append(sc.unborn, id) // and not kept
+			return
+		}
 	}
 	sc.tags[id] = tag
 	if tag != "" {
@@ -165,11 +175,51 @@ func (sc *scan) descend(found map[ident]bool, stop map[int]bool) {
 
 // readTag returns the tag in the environment that a process was started with. It is "" for
 // processes of other users, whose environment we may not read, and those are not ours.
-func readTag(pid int) string {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return ""
+//
+// A process that is being given another program has no environment for a moment, which
+// may be long on a busy machine. The one that started it does not wait for the end of that.
+// Such a process is not told: to take it for one without a tag would lose it. Nor is one that
+// is ending and has given its memory back already, but not yet its files.
+func readTag(pid int) (tag string, told bool) {
+	for range 2 {
+		env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		if err != nil && !errors.Is(err, syscall.ESRCH) { // which is what newer kernels say of no memory
+			return "", true
+		}
+		if len(env) > 0 {
+			return tagIn(env), true
+		}
+		st, err := readStat(pid)
+		switch {
+		case err != nil || st.dead():
+			return "", true
+		case st.flags&pfExiting != 0:
+			return tagOfThreads(pid)
+		case st.envEnd == 0:
+			return "", false
+		}
+		// It has one by now, or an empty one for good.
 	}
+	return "", true
+}
+
+// tagOfThreads reads the tag of a process whose first thread is ending or has ended.
+func tagOfThreads(pid int) (tag string, told bool) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return "", true
+	}
+	for _, thread := range threads {
+		if env, err := os.ReadFile(dir + thread.Name() + "/environ"); err == nil && len(env) > 0 {
+			return tagIn(env), true
+		}
+	}
+	return "", false
+}
+
+// tagIn finds the tag in an environment.
+func tagIn(env []byte) string {
 	for entry := range bytes.SplitSeq(env, []byte{0}) {
 		if tag, ok := bytes.CutPrefix(entry, []byte(TagVar+"=")); ok {
 			return string(tag)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // Variables of the helpers below.
@@ -26,7 +27,22 @@ const (
 var helpers map[string]func() int
 
 func init() {
-	helpers = map[string]func() int{"daemon": daemonHelper, "forker": forkerHelper, "limits": limitsHelper, "nproc": nprocHelper}
+	helpers = map[string]func() int{"daemon": daemonHelper, "forker": forkerHelper, "limits": limitsHelper, "nproc": nprocHelper, "headless": headlessHelper}
+	if os.Getenv(peerVar) == "headless" {
+		runtime.LockOSThread() // main will run on the first thread
+	}
+}
+
+// headlessHelper ends its first thread. The others live on.
+func headlessHelper() int {
+	started := make(chan struct{})
+	go func() {
+		close(started)
+		forever()
+	}()
+	<-started
+	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+	return 1
 }
 
 // forkerHelper leaves a stubborn child behind and prints its pid.
@@ -72,7 +88,8 @@ func daemonHelper() int {
 		trees = append(trees, tr)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(trees)
-	select {}
+	forever()
+	return 0
 }
 
 // startDaemon runs daemonHelper. Whatever it leaves behind ends with the test.
@@ -165,11 +182,11 @@ func nprocHelper() int {
 	const rlimitNproc = 6
 	var old syscall.Rlimit
 	_ = syscall.Getrlimit(rlimitNproc, &old)
-	files := openFiles()
+	files := wait.Files()
 	_ = syscall.Setrlimit(rlimitNproc, &syscall.Rlimit{Cur: 1, Max: old.Max})
 	_, err := New(Options{}).Dial(context.Background(), transport.Config{Command: "true"})
 	_ = syscall.Setrlimit(rlimitNproc, &old)
-	fmt.Println(errors.Is(err, syscall.EAGAIN), openFiles()-files, len(children()))
+	fmt.Println(errors.Is(err, syscall.EAGAIN), wait.Files()-files, len(children()))
 	fmt.Println(err)
 	return 0
 }

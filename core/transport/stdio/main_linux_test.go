@@ -1,24 +1,21 @@
 package stdio
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
-
-// patience bounds every wait of these tests. It is reached only by a failure.
-const patience = 30 * time.Second
 
 // peerVar makes the test binary a peer instead of a test. It reaches the child through
 // Config.Env, which is the only way left to it.
@@ -29,10 +26,11 @@ func TestMain(m *testing.M) {
 		os.Exit(runPeer(mode))
 	}
 	warmUp()
-	os.Exit(m.Run())
+	os.Exit(wait.Main(m))
 }
 
-// warmUp opens what the runtime opens once and keeps: the poller's descriptors.
+// warmUp starts what the runtime starts once and keeps: the poller's descriptors, and the
+// goroutine that hands out signals.
 func warmUp() {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -40,6 +38,9 @@ func warmUp() {
 	}
 	_ = r.Close()
 	_ = w.Close()
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR2)
+	signal.Stop(c)
 }
 
 // config is a peer in the given mode.
@@ -81,60 +82,22 @@ func connect(t *testing.T, opts Options, mode string) *session {
 	return s
 }
 
-// bounded is a context that ends when patience does.
-func bounded(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// await waits for a channel to close.
-func await(t *testing.T, what string, c <-chan struct{}) {
-	t.Helper()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-c:
-	case <-timer.C:
-		t.Fatalf("%s did not happen within %v", what, patience)
-	}
-}
-
-// eventually polls for what no channel reports, such as the state of another process.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-timer.C:
-			t.Fatalf("%s did not happen within %v", what, patience)
-		}
-	}
-}
+// How these tests wait.
+var (
+	bounded    = wait.Context
+	await      = wait.Closed
+	eventually = wait.Until
+)
 
 // keepBaseline fails the test when it leaves something behind.
 func keepBaseline(t *testing.T) {
 	t.Helper()
-	goroutines, files, procs := runtime.NumGoroutine(), openFiles(), len(children())
+	wait.Goroutines(t)
+	files, procs := wait.Files(), len(children())
 	t.Cleanup(func() {
-		eventually(t, "the return to the goroutine baseline", func() bool { return runtime.NumGoroutine() <= goroutines })
-		eventually(t, "the return to the descriptor baseline", func() bool { return openFiles() <= files })
+		eventually(t, "the return to the descriptor baseline", func() bool { return wait.Files() <= files })
 		eventually(t, "the end of all children", func() bool { return len(children()) <= procs })
 	})
-}
-
-// openFiles counts the descriptors of this process.
-func openFiles() int {
-	names, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		panic(err)
-	}
-	return len(names)
 }
 
 // children lists the direct children of this process, zombies included.

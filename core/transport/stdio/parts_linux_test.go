@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -125,13 +126,13 @@ func TestTailKeepsTheLastBytes(t *testing.T) {
 		{40, []string{"bad \xff byte"}, "bad \uFFFD byte"},
 		{0, []string{"abc"}, ""},
 	} {
-		ring := newTail(tc.size)
+		ring := newTail(tc.size, &atomic.Int64{})
 		for _, w := range tc.writes {
 			if n, err := ring.Write([]byte(w)); n != len(w) || err != nil {
 				t.Fatalf("write: %d, %v", n, err)
 			}
 		}
-		if got := ring.text(secrets); got != tc.want {
+		if got, _ := ring.text(secrets); got != tc.want {
 			t.Errorf("%d bytes of %q: %q, want %q", tc.size, tc.writes, got, tc.want)
 		}
 	}
@@ -141,20 +142,23 @@ func TestTailKeepsTheLastBytes(t *testing.T) {
 func TestTailAgainstStrings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 20).Draw(t, "size")
-		ring, all := newTail(size), ""
+		dropped, all := &atomic.Int64{}, ""
+		dropped.Store(7)
+		ring := newTail(size, dropped)
 		for _, w := range rapid.SliceOf(rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 45, -1)).Draw(t, "writes") {
 			_, _ = ring.Write([]byte(w))
 			all += w
 		}
-		if got, want := ring.text(transport.Secrets{}), all[max(0, len(all)-size):]; got != want {
-			t.Fatalf("kept %q, want %q", got, want)
+		got, lost := ring.text(transport.Secrets{})
+		if want := all[max(0, len(all)-size):]; got != want || lost != int64(len(all)-len(want)) || dropped.Load() != 7+lost {
+			t.Fatalf("kept %q, want %q; lost %d of %d, %d in all", got, want, lost, len(all), dropped.Load())
 		}
 	})
 }
 
 func TestParseStat(t *testing.T) {
 	line := func(name, state, threads string) string {
-		return "4242 (" + name + ") " + state + " 17 4200 4100 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 " + threads + " 0 100 0 0"
+		return "4242 (" + name + ") " + state + " 17 4200 4100 0 -1 4194560 1 0 0 0 33 44 0 0 20 0 " + threads + " 0 100 0 7"
 	}
 	for _, tc := range []struct {
 		line string
@@ -169,17 +173,21 @@ func TestParseStat(t *testing.T) {
 		{line("sh", "D", "1"), false},
 	} {
 		st, err := parseStat([]byte(tc.line))
-		if err != nil || st.pgrp != 4200 || st.dead() != tc.dead || st.flags&pfExiting != 0 || st.ppid != 17 || st.session != 4100 || st.start != 100 {
+		if err != nil || st.pgrp != 4200 || st.dead() != tc.dead || st.flags&pfExiting != 0 || st.ppid != 17 || st.session != 4100 || st.start != 100 || st.user != 33 || st.system != 44 || st.pages != 7 || st.envEnd != 0 {
 			t.Errorf("%s: %+v, %v; want group 4200, dead %v", tc.line, st, err, tc.dead)
 		}
 	}
-	for _, bad := range []string{"", "1 (x", "1 (x) S 1", line("x", "S", "many"), strings.TrimSuffix(line("x", "S", "1"), " 100 0 0")} {
+	for _, bad := range []string{"", "1 (x", "1 (x) S 1", line("x", "S", "many"), strings.TrimSuffix(line("x", "S", "1"), " 7")} {
 		if st, err := parseStat([]byte(bad)); err == nil {
 			t.Errorf("%q was read as %+v", bad, st)
 		}
 	}
+	long := line("sh", "S", "1") + strings.Repeat(" 1", 50-24) + " 99 0"
+	if st, err := parseStat([]byte(long)); err != nil || st.envEnd != 99 {
+		t.Errorf("%s: %+v, %v; want field 51", long, st, err)
+	}
 	own, err := readStat(os.Getpid())
-	if err != nil || own.dead() || own.threads < 1 {
+	if err != nil || own.dead() || own.threads < 1 || own.envEnd == 0 || own.pages == 0 {
 		t.Errorf("our own status: %+v, %v", own, err)
 	}
 }

@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // runPeer is what the test binary does as a peer. mode is a list of words:
@@ -54,9 +56,23 @@ func runPeer(mode string) int {
 	p := &peer{has: has, in: bufio.NewReaderSize(os.Stdin, 1<<16), out: os.Stdout, held: map[string]json.RawMessage{}}
 	p.serve()
 	if has("ignore-eof") {
-		select {}
+		forever()
 	}
 	return 0
+}
+
+// forever never returns. The runtime of a program that blocks in all its goroutines ends it,
+// unless cgo or a wait for signals keeps it from knowing.
+func forever() {
+	for range neverSent() {
+	}
+}
+
+// neverSent receives a signal that nobody sends.
+func neverSent() <-chan os.Signal {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGUSR2)
+	return c
 }
 
 // tellSignals reports signals, which it otherwise ignores. SIGWINCH serves as a fence: of
@@ -74,17 +90,17 @@ func tellSignals() {
 // launch runs this binary again, below itself, and waits for it.
 func launch(mode string) int {
 	exe, _ := os.Executable()
-	return wait(exec.Command(exe), mode)
+	return run(exec.Command(exe), mode)
 }
 
 // launchShell puts a shell between itself and the server.
 func launchShell() int {
 	exe, _ := os.Executable()
-	return wait(exec.Command("sh", "-c", `"$0"; exit $?`, exe), "ignore-eof,ignore-term")
+	return run(exec.Command("sh", "-c", `"$0"; exit $?`, exe), "ignore-eof,ignore-term")
 }
 
-// wait runs a command with our descriptors.
-func wait(cmd *exec.Cmd, mode string) int {
+// run runs a command with our descriptors.
+func run(cmd *exec.Cmd, mode string) int {
 	cmd.Env = append(os.Environ(), peerVar+"="+mode)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signal.Ignore(syscall.SIGTERM)
@@ -178,7 +194,7 @@ func (p *peer) initialize(req request) {
 		for i := range 200 { // the pong repeats the id, so a dozen of them fill the pipe
 			p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":"%d%s","method":"ping"}`, i, strings.Repeat("-", 4096)))
 		}
-		select {}
+		forever()
 	}
 	caps := `{"tools":{}}`
 	if p.has("no-tools") {
@@ -292,7 +308,7 @@ func (p *peer) misbehave(req request, args arguments) {
 	switch req.Params.Name {
 	case "stop-reading":
 		p.text(req.ID, "bye")
-		select {}
+		forever()
 	case "die":
 		fmt.Fprintln(os.Stderr, args.Text)
 		os.Exit(args.N)
@@ -308,7 +324,7 @@ func (p *peer) misbehave(req request, args arguments) {
 		p.text(req.ID, fmt.Sprint(syscall.Setpgid(0, pgid)))
 	case "close-stdout":
 		_ = os.Stdout.Close()
-		select {}
+		forever()
 	case "spawn-escapee":
 		p.text(req.ID, fmt.Sprint(spawnEscapee("ignore-eof,ignore-term,deaf")))
 	case "spawn-orphan":
@@ -318,10 +334,33 @@ func (p *peer) misbehave(req request, args arguments) {
 			p.raw(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
 		p.text(req.ID, "done")
+	case "burn":
+		burn(time.Duration(args.N) * time.Millisecond)
+		p.text(req.ID, "burnt")
+	case "hold-memory":
+		memory = bytes.Repeat([]byte("x"), args.N)
+		p.text(req.ID, "held")
 	case "close-stdin":
 		_ = os.Stdin.Close()
 		p.text(req.ID, "deaf")
-		select {}
+		forever()
+	}
+}
+
+// memory is what a peer was told to hold.
+var memory []byte
+
+// burn computes until this process has taken more processor time by d, by its own account.
+func burn(d time.Duration) {
+	taken := func() time.Duration {
+		var use syscall.Rusage
+		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use)
+		return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+	}
+	for from, n := taken(), 0; taken() < from+d; {
+		for range 100_000 {
+			n++
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ type process struct {
 
 	mu     sync.Mutex
 	strays map[ident]transport.Stage // what left the group, with the rung that it was brought to
+	doubts int                       // passes that found nothing, beside processes that did not tell
 	exited bool                      // the leader is a zombie, or reaped
 	reaped bool                      // pid and group id are not ours any more
 }
@@ -40,6 +41,8 @@ const (
 	cldKilled = 2          // CLD_KILLED
 	cldDumped = 3          // CLD_DUMPED
 	pfExiting = 0x00000004 // PF_EXITING in field flags of /proc/PID/stat
+	pfForked  = 0x00000040 // PF_FORKNOEXEC: it runs the program of its parent
+	pfKernel  = 0x00200000 // PF_KTHREAD
 )
 
 // startProcess runs c with the three descriptors and nothing else.
@@ -219,6 +222,10 @@ type stat struct {
 	flags   uint64
 	threads int
 	start   uint64 // clock ticks after the boot
+	user    uint64 // clock ticks in the program
+	system  uint64 // and in the kernel for it
+	pages   uint64 // resident
+	envEnd  uint64 // where the environment ends; 0 while there is none, or if it is not for us
 }
 
 // dead reports whether nothing of the process runs. A leading thread that ended before its
@@ -237,12 +244,12 @@ func readStat(pid int) (stat, error) {
 	return parseStat(data)
 }
 
-// parseStat takes fields 3, 4, 5, 6, 9, 20 and 22 of proc(5). The name in field 2 may hold anything,
-// so fields are counted from the last parenthesis.
+// parseStat takes fields 3 to 6, 9, 14, 15, 20, 22, 24 and 51 of proc(5). The name in field 2 may hold
+// anything, so fields are counted from the last parenthesis. Field 51 came with Linux 3.5.
 func parseStat(data []byte) (stat, error) {
 	rest := data[bytes.LastIndexByte(data, ')')+1:]
 	f := bytes.Fields(rest)
-	if len(f) < 20 || len(f[0]) != 1 {
+	if len(f) <= 24-3 || len(f[0]) != 1 {
 		return stat{}, fmt.Errorf("unreadable process status %q", data)
 	}
 	var errs []error
@@ -252,7 +259,10 @@ func parseStat(data []byte) (stat, error) {
 		return uint64(n)
 	}
 	st := stat{state: f[0][0], ppid: int(number(4)), pgrp: int(number(5)), session: int(number(6)),
-		flags: number(9), threads: int(number(20)), start: number(22)}
+		flags: number(9), user: number(14), system: number(15), threads: int(number(20)), start: number(22), pages: number(24)}
+	if len(f) > 51-3 {
+		st.envEnd = number(51)
+	}
 	return st, errors.Join(errs...)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // group lists the live processes of a group.
@@ -89,7 +90,7 @@ func TestEachRungEndsAPeerThatHonoursIt(t *testing.T) {
 
 func TestTerminateIsSentOnce(t *testing.T) {
 	s := connect(t, Options{}, "tell-signals,ignore-eof")
-	told := func(word string) int { return strings.Count(s.tail.text(s.secrets), word) }
+	told := func(word string) int { return strings.Count(s.tail.quote(s.secrets), word) }
 	s.Stop(transport.StageTerminate)
 	eventually(t, "the first SIGTERM", func() bool { return told("terminated") == 1 })
 	s.Stop(transport.StageTerminate)
@@ -424,7 +425,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	low := old
-	low.Cur = uint64(openFiles() + 3)
+	low.Cur = uint64(wait.Files() + 3)
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
 		t.Fatal(err)
 	}

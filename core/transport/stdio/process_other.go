@@ -44,8 +44,11 @@ type ident struct {
 // scanner is never asked.
 type scanner struct{}
 
-func newScanner(bool) *scanner                                  { return &scanner{} }
-func (*scanner) remains(*process) (bool, error)                 { return false, nil }
+func newScanner(bool) *scanner                  { return &scanner{} }
+func (*scanner) remains(*process) (bool, error) { return false, nil }
+func (*scanner) usage(*process) (transport.Usage, error) {
+	return transport.Usage{}, errors.ErrUnsupported
+}
 func whereAndWho() (system, ident, error)                       { return system{}, ident{}, errors.ErrUnsupported }
 func reap(context.Context, string, ReapOptions) (Report, error) { return Report{}, nil }
 func subreaper() (string, func(), error)                        { return "", func() {}, errors.ErrUnsupported }

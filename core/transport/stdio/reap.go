@@ -23,7 +23,7 @@ type Report struct {
 	Ended      int      // records of dead daemons whose processes were ended
 	Terminated int      // processes that got SIGTERM
 	Killed     int      // processes that got SIGKILL as well
-	Unreadable []string // files that are no records: left where they are
+	Unreadable []string // files that are no records: renamed to end in ".bad"
 }
 
 // Reap ends the peers that daemons before this one have left behind in dir, the directory
@@ -36,6 +36,11 @@ type Report struct {
 // session, not older than the record, while the number of the group was not taken by another
 // process; or a living ancestor that was found so. A pid alone names nobody. Signals are
 // bound to the process that was looked at. Records of another boot are removed.
+//
+// A record without a whole line counts by its name, which has the daemon and the tag. So does
+// one whose content is no record; it is renamed when its peer has ended, and a file whose name
+// tells nothing either is renamed at once. What cannot be read or renamed stays for the next
+// start. None of that is an error.
 func Reap(ctx context.Context, dir string, opts ReapOptions) (Report, error) {
 	if opts.Grace < 0 {
 		panic(fmt.Sprintf("PR-2: Grace must not be negative: %v", opts.Grace))

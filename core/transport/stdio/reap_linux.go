@@ -18,8 +18,13 @@ import (
 type remnant struct {
 	path  string
 	rec   record
-	empty int  // passes in a row that found nothing
-	hit   bool // some pass found something
+	bad   error // why the file could not be read, nil for a record that says all or was cut
+	empty int   // passes in a row that found nothing
+	doubt int   // passes that found nothing, beside processes that did not tell
+	hit   bool  // some pass found something
+	// seen is what passes have found, as far as it lives: a process that is ending loses what
+	// it was known by before it is gone.
+	seen map[ident]bool
 }
 
 // reaper is one run of Reap.
@@ -49,7 +54,7 @@ func reap(ctx context.Context, dir string, opts ReapOptions) (Report, error) {
 			r.killing, wait = true, groupPollFloor
 		case <-poll.C:
 		}
-		if r.pass() {
+		if r.pass(scanProc(true, nil)) {
 			return r.report, nil
 		}
 		poll.Reset(wait)
@@ -70,30 +75,56 @@ func (r *reaper) read(dir string) error {
 		return err
 	}
 	for _, f := range files {
-		path := filepath.Join(dir, f.Name())
-		if !strings.HasSuffix(f.Name(), recordSuffix) {
-			continue
-		}
-		rec, err := readRecord(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // its daemon lives and was faster
-		case errors.Is(err, errUnwritten) && owner(path).alive():
-			r.report.Owned++
-		case errors.Is(err, errUnwritten):
-			r.report.Gone++
-			_ = os.Remove(path)
-		case err != nil:
-			r.report.Unreadable = append(r.report.Unreadable, f.Name())
-		case rec.System != here:
-			r.report.Gone++
-			_ = os.Remove(path)
-		case rec.Daemon.alive():
-			r.report.Owned++
-		default:
-			r.remnants = append(r.remnants, &remnant{path: path, rec: rec})
+		if strings.HasSuffix(f.Name(), recordSuffix) {
+			r.sort(filepath.Join(dir, f.Name()), here)
 		}
 	}
 	return nil
+}
+
+// sort decides about one file. A record that was cut or spoilt still has its name, and that
+// is enough to end its peer: to take it for one that was never started would let the peer
+// live for ever.
+func (r *reaper) sort(path string, here system) {
+	rec, err := readRecord(path)
+	m := &remnant{path: path, rec: rec}
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // its daemon lives and was faster
+		return
+	case err != nil && rec.Daemon.PID > 0 && rec.Daemon.alive():
+		r.report.Owned++
+		return
+	case err != nil && (rec.Tag == "" || !errors.Is(err, errCut)):
+		m.bad = err
+		r.report.Unreadable = append(r.report.Unreadable, filepath.Base(path))
+	}
+	switch {
+	case rec.Tag == "": // it names nobody
+		r.close(m)
+	case err == nil && rec.System != here:
+		r.close(m)
+	case rec.Daemon.alive():
+		r.report.Owned++
+	default:
+		r.remnants = append(r.remnants, m)
+	}
+}
+
+// close is done with a file, behind which nothing is left. What is no record is kept under
+// another name; what cannot even be read now is left to the next start.
+func (r *reaper) close(m *remnant) {
+	switch {
+	case m.hit:
+		r.report.Ended++
+	case m.bad == nil:
+		r.report.Gone++
+	}
+	switch {
+	case m.bad == nil:
+		_ = os.Remove(m.path)
+	case errors.Is(m.bad, errCut), errors.Is(m.bad, errGarbage):
+		_ = setAside(m.path) // it is named in the report, and will be again if it stays
+	}
 }
 
 // alive reports whether a process runs. A zombie does not.
@@ -102,40 +133,45 @@ func (id ident) alive() bool {
 	return err == nil && st.start == id.Start && !st.dead()
 }
 
-// pass looks at all processes once and brings those of the remnants to the current rung. It
-// reports whether nothing is left.
-func (r *reaper) pass() bool {
-	sc := scanProc(true, nil)
+// pass brings the processes of the remnants to the current rung, after one look at all
+// processes. It reports whether nothing is left.
+func (r *reaper) pass(sc *scan) bool {
 	if sc.err != nil {
 		return false // a pass that is not complete proves nothing; the next one may be
 	}
 	r.spared = ancestors(sc)
 	r.remnants = slices.DeleteFunc(r.remnants, func(m *remnant) bool {
-		targets := r.targets(m.rec, sc)
+		targets := r.targets(m, sc)
+		m.seen = targets
 		if len(targets) > 0 {
 			m.empty, m.hit = 0, true
 			r.signal(targets)
 			return false
 		}
+		if m.doubt < maxDoubts && m.rec.mayBe(sc) {
+			m.empty, m.doubt = 0, m.doubt+1
+			return false
+		}
 		if m.empty++; m.empty < emptyScans {
 			return false
 		}
-		if r.report.Gone++; m.hit {
-			r.report.Gone--
-			r.report.Ended++
-		}
-		_ = os.Remove(m.path)
+		r.close(m)
 		return true
 	})
 	return len(r.remnants) == 0
 }
 
 // targets finds what lives of one peer.
-func (r *reaper) targets(rec record, sc *scan) map[ident]bool {
-	found := map[ident]bool{}
+func (r *reaper) targets(m *remnant, sc *scan) map[ident]bool {
+	rec, found := m.rec, map[ident]bool{}
 	add := func(pid int) {
 		if !r.spared[pid] {
 			found[sc.ident(pid)] = true
+		}
+	}
+	for id := range m.seen {
+		if sc.live(id) {
+			found[id] = true
 		}
 	}
 	for _, pid := range sc.tagged[rec.Tag] {
@@ -153,6 +189,14 @@ func (r *reaper) targets(rec record, sc *scan) map[ident]bool {
 	}
 	sc.descend(found, r.spared)
 	return found
+}
+
+// mayBe reports whether a process that did not tell its tag may be one of the peer. Without a
+// leader on record that may also be the leader itself, whose daemon was killed between the
+// fork and the start of its program.
+func (rec record) mayBe(sc *scan) bool {
+	younger := func(id ident) bool { return id.Start >= rec.Daemon.Start }
+	return slices.ContainsFunc(sc.untold, younger) || rec.Leader == nil && slices.ContainsFunc(sc.unborn, younger)
 }
 
 // ofGroup reports whether a member of the group with the recorded number is one of ours.

@@ -179,7 +179,7 @@ func TestWhatARecordNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the start of the program", func() bool { return readTag(leader.PID) != "" })
+			eventually(t, "the start of the program", func() bool { tag, _ := readTag(leader.PID); return tag != "" })
 			dir := t.TempDir()
 			rec := tc.rec(leader, session)
 			rec.System, rec.Daemon = here, tc.daemon
@@ -232,7 +232,7 @@ func TestTargets(t *testing.T) {
 			}
 			r := &reaper{spared: map[int]bool{1: true, 300: true}}
 			var got []int
-			for id := range r.targets(record{Tag: "ours", Leader: &ident{leader, 10}, Session: session}, sc) {
+			for id := range r.targets(&remnant{rec: record{Tag: "ours", Leader: &ident{leader, 10}, Session: session}}, sc) {
 				got = append(got, id.PID)
 			}
 			slices.Sort(got)
@@ -260,28 +260,103 @@ func TestWhatIsNoRecord(t *testing.T) {
 	put("pid-one.json", `{"version":1,"tag":"x","system":{"boot":"b"},"daemon":{"pid":5,"start":6},"leader":{"pid":1,"start":0}}`+"\n")
 	put("version.json", `{"version":2,"tag":"x","system":{"boot":"b"},"daemon":{"pid":5,"start":6}}`+"\n")
 	put("no-tag.json", `{"version":1,"system":{"boot":"b"},"daemon":{"pid":5,"start":6}}`+"\n")
-	put("README", "what this directory is")
-	mine := fmt.Sprintf("%d-%d-x.json", self.PID, self.Start)
-	put(mine, "")
-	put(fmt.Sprintf("%d-%d-x.json", dead.PID, dead.Start), `{"version":1,"ta`) // killed in its first line
 	put("odd.json", "")
+	put("odd.json.bad", "of an earlier time")
+	put("README", "what this directory is")
+	mine, spoilt := fmt.Sprintf("%d-%d-x.json", self.PID, self.Start), fmt.Sprintf("%d-%d-y.json", self.PID, self.Start)
+	put(mine, "")
+	put(spoilt, "{\n")
+	put(fmt.Sprintf("%d-%d-x.json", dead.PID, dead.Start), `{"version":1,"ta`) // killed in its first line
 	rep, err := Reap(bounded(t), dir, stubborn)
-	want := Report{Owned: 1, Gone: 2, Unreadable: []string{"big.json", "garbage.json", "no-tag.json", "pid-one.json", "version.json"}}
+	want := Report{Owned: 2, Gone: 1, Unreadable: []string{"big.json", "garbage.json", "no-tag.json", "odd.json", "pid-one.json", "version.json"}}
 	if diff := cmp.Diff(want, rep); diff != "" || err != nil {
 		t.Errorf("report, %v (-want +got):\n%s", err, diff)
 	}
-	left := append([]string{"README", mine}, want.Unreadable...)
+	left := []string{"README", mine, spoilt, "big.json.bad", "garbage.json.bad", "no-tag.json.bad", "odd.json.bad", "odd.json.2.bad", "pid-one.json.bad", "version.json.bad"}
 	slices.Sort(left)
 	got := files(t, dir)
 	slices.Sort(got)
 	if diff := cmp.Diff(left, got); diff != "" {
 		t.Errorf("files left (-want +got):\n%s", diff)
 	}
+	if again, err := Reap(bounded(t), dir, stubborn); err != nil || !cmp.Equal(again, Report{Owned: 2}) {
+		t.Errorf("a second time: %+v, %v", again, err)
+	}
 	if rep, err := Reap(bounded(t), filepath.Join(dir, "none"), stubborn); err != nil || !cmp.Equal(rep, Report{}) {
 		t.Errorf("without a directory: %+v, %v", rep, err)
 	}
 	if _, err := Reap(bounded(t), filepath.Join(dir, "README"), stubborn); err == nil {
 		t.Error("a file in the place of the directory is no error")
+	}
+}
+
+// TestASpoiltRecordStillEndsItsPeer by what its name tells, and nothing of it is lost but what
+// was lost before.
+func TestASpoiltRecordStillEndsItsPeer(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		bad        bool
+	}{
+		{"empty", "", false},
+		{"cut in its first line", `{"version":1,"tag":"abc`, false},
+		{"no JSON", "{\n", true},
+		{"zeros", strings.Repeat("\x00", 300), true},
+		{"too long", strings.Repeat("x\n", maxRecord), true},
+		{"of a later version", `{"version":2}` + "\n", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "peers")
+			daemon, trees := startDaemon(t, dir, "ignore-eof,ignore-term")
+			names := files(t, dir)
+			if len(names) != 1 {
+				t.Fatalf("records %q, want one", names)
+			}
+			path := filepath.Join(dir, names[0])
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if rep, err := Reap(bounded(t), dir, stubborn); err != nil || !cmp.Equal(rep, Report{Owned: 1}) || !alive(trees[0].Leader) {
+				t.Fatalf("while the daemon lives: %+v, %v", rep, err)
+			}
+			_ = daemon.Process.Kill()
+			_ = daemon.Wait()
+			rep, err := Reap(bounded(t), dir, stubborn)
+			if err != nil || rep.Ended != 1 || rep.Gone+rep.Owned != 0 || len(rep.Unreadable) > 0 != tc.bad {
+				t.Errorf("report %+v, %v", rep, err)
+			}
+			for _, pid := range []int{trees[0].Leader, trees[0].Escapee, trees[0].Orphan} {
+				if alive(pid) {
+					t.Errorf("process %d of %+v outlived Reap", pid, trees[0])
+				}
+			}
+			var left []string
+			if tc.bad {
+				left = []string{names[0] + badSuffix}
+			}
+			if diff := cmp.Diff(left, files(t, dir)); diff != "" {
+				t.Errorf("files left (-want +got):\n%s", diff)
+			}
+			if kept, _ := os.ReadFile(path + badSuffix); tc.bad && string(kept) != tc.text {
+				t.Errorf("%d bytes kept of %d", len(kept), len(tc.text))
+			}
+		})
+	}
+}
+
+// TestARecordThatCannotBeReadNow is used by its name, and left to the next start.
+func TestARecordThatCannotBeReadNow(t *testing.T) {
+	dead := aDeadDaemon(t)
+	dir := t.TempDir()
+	name := fmt.Sprintf("%d-%d-x.json", dead.PID, dead.Start)
+	if err := os.Symlink(name, filepath.Join(dir, name)); err != nil { // to itself: ELOOP
+		t.Fatal(err)
+	}
+	rep, err := Reap(bounded(t), dir, stubborn)
+	if diff := cmp.Diff(Report{Unreadable: []string{name}}, rep); diff != "" || err != nil {
+		t.Errorf("report, %v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{name}, files(t, dir)); diff != "" {
+		t.Errorf("files left (-want +got):\n%s", diff)
 	}
 }
 

@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mayfly-mcp/mayfly/core/regfile"
 )
 
 // TagVar is the variable by which the processes of a recorded peer know each other. It is in
@@ -16,9 +20,14 @@ const TagVar = "MAYFLY_PEER"
 
 const (
 	recordVersion = 1
+	beginning     = `{"version":1,"tag":"` // of a record's first line
 	recordSuffix  = ".json"
 	// maxRecord bounds a record file that is read.
 	maxRecord = 4 << 10
+	// badSuffix is added to the name of a file that is no record, maxBad how many of one name
+	// are kept apart.
+	badSuffix = ".bad"
+	maxBad    = 1000
 )
 
 // record says of one peer what a later daemon must know to end it. It holds no
@@ -112,59 +121,83 @@ func (e *entry) tag() string {
 	return e.rec.Tag
 }
 
-// errUnwritten is a record whose daemon died before it wrote a line, and so before it started
-// the peer.
-var errUnwritten = errors.New("an empty record")
+// What is wrong with the content of a record.
+var (
+	// errCut is a record without a whole line: its daemon was killed in the first one, or the
+	// end of the file was lost since.
+	errCut = errors.New("a record without a whole line")
+	// errGarbage is a record that no daemon of this version has written.
+	errGarbage = errors.New("not a record of this version")
+)
 
-// readRecord reads one record.
+// readRecord reads one record. Of a content that tells nothing the name still tells whose
+// the record is and by which tag its peer is known, so those two are returned along with
+// errCut or errGarbage, as far as the name has them.
 func readRecord(path string) (record, error) {
+	data, err := regfile.Read(path, maxRecord)
+	switch {
+	case errors.Is(err, regfile.ErrIrregular), errors.Is(err, regfile.ErrTooLong):
+		return named(path), errGarbage
+	case err != nil:
+		return named(path), err
+	}
 	var rec record
-	info, err := os.Stat(path)
-	if err != nil {
-		return rec, err
-	}
-	if !info.Mode().IsRegular() {
-		return rec, errors.New("no regular file")
-	}
-	if info.Size() > maxRecord {
-		return rec, fmt.Errorf("%d bytes are no record", info.Size())
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return rec, err
-	}
 	lines := 0
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break // its writer was killed
 		}
 		if err := json.Unmarshal(line, &rec); err != nil {
-			return rec, err
+			return named(path), errGarbage
 		}
 		lines++
 	}
-	if lines == 0 {
-		return rec, errUnwritten
+	if begun := data[:min(len(data), len(beginning))]; lines == 0 && strings.HasPrefix(beginning, string(begun)) {
+		return named(path), errCut
 	}
-	return rec, rec.check()
+	if !rec.ok() {
+		return named(path), errGarbage
+	}
+	return rec, nil
 }
 
-// check refuses what no daemon of this version writes.
-func (rec record) check() error {
-	if rec.Version != recordVersion || rec.Tag == "" || rec.Daemon.PID <= 0 || rec.System.Boot == "" {
-		return errors.New("not a record of this version")
+// named is what the name of a record tells of it: its daemon and the tag of its peer. A name
+// that no daemon gives tells nothing.
+func named(path string) record {
+	var rec record
+	base, isRecord := strings.CutSuffix(filepath.Base(path), recordSuffix)
+	parts := strings.SplitN(base, "-", 3)
+	if !isRecord || len(parts) != 3 || parts[2] == "" {
+		return rec
 	}
-	if rec.Leader != nil && rec.Leader.PID <= 1 {
-		return fmt.Errorf("%d is no pid of a peer", rec.Leader.PID)
+	pid, err1 := strconv.Atoi(parts[0])
+	start, err2 := strconv.ParseUint(parts[1], 10, 64)
+	if err1 != nil || err2 != nil || pid <= 0 {
+		return rec
 	}
-	return nil
+	rec.Daemon, rec.Tag = ident{PID: pid, Start: start}, parts[2]
+	return rec
 }
 
-// owner reads from the name of a record whose it is.
-func owner(path string) ident {
-	var id ident
-	_, _ = fmt.Sscanf(filepath.Base(path), "%d-%d-", &id.PID, &id.Start)
-	return id
+// ok refuses what no daemon of this version writes.
+func (rec record) ok() bool {
+	return rec.Version == recordVersion && rec.Tag != "" && rec.Daemon.PID > 0 && rec.System.Boot != "" &&
+		(rec.Leader == nil || rec.Leader.PID > 1)
+}
+
+// setAside renames a file that is no record, so that it is there to be looked at and is not
+// met again. It takes no name that is in use.
+func setAside(path string) error {
+	for n := 1; n <= maxBad; n++ {
+		to := path + badSuffix
+		if n > 1 {
+			to = fmt.Sprintf("%s.%d%s", path, n, badSuffix)
+		}
+		if _, err := os.Lstat(to); errors.Is(err, os.ErrNotExist) {
+			return os.Rename(path, to)
+		}
+	}
+	return fmt.Errorf("%d files like %s were set aside before; remove them", maxBad, path)
 }
 
 // recordFailure is a peer that is not started since nobody could end it after us.

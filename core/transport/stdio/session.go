@@ -30,6 +30,7 @@ const (
 var _ interface {
 	transport.Session
 	transport.Reporter
+	transport.Meter
 } = (*session)(nil)
 
 // exitStatus is how a direct child ended.
@@ -102,6 +103,15 @@ func (s *session) Done() <-chan struct{} { return s.done }
 // notifications, replies that no call waits for.
 func (s *session) Dropped() int64 { return s.stray.Load() + s.client.Dropped() }
 
+// StderrDropped counts the bytes of stderr that were read and not kept.
+func (s *session) StderrDropped() int64 {
+	_, dropped := s.tail.text(s.secrets)
+	return dropped
+}
+
+// Usage implements [transport.Meter]: for the whole tree, as far as it is known.
+func (s *session) Usage() (transport.Usage, error) { return s.groups.usage(s.proc) }
+
 // Clean implements [transport.Reporter]. What a peer does after the first rung it does not do
 // by itself.
 func (s *session) Clean() bool {
@@ -122,10 +132,7 @@ func (s *session) Err() error {
 	if exit != "" {
 		why += ": " + exit
 	}
-	if text := s.tail.text(s.secrets); text != "" {
-		why += "; stderr: " + text
-	}
-	return errors.New(why)
+	return errors.New(why + s.tail.quote(s.secrets))
 }
 
 // fault says why a call cannot be served: the session is down, or its input is closed.

@@ -284,6 +284,35 @@ func TestStderrNeverBlocksThePeer(t *testing.T) {
 	if !strings.HasSuffix(text, "\neeeeeeeeee") && !strings.HasSuffix(text, " eeeeeeeeee") || len(text) > DefaultStderrTail+200 {
 		t.Errorf("tail of %d bytes ends %q", len(text), text[max(0, len(text)-40):])
 	}
+	const lost = 300_000 + 1 + 10 + 1 - DefaultStderrTail
+	if want := fmt.Sprintf("; stderr, after %d bytes that were not kept: ", lost); !strings.Contains(text, want) {
+		t.Errorf("%q does not say %q", text[:min(len(text), 200)], want)
+	}
+}
+
+// TestWhatIsNotKeptOfStderrIsCounted is M03: for each session, and for all of a dialer.
+func TestWhatIsNotKeptOfStderrIsCounted(t *testing.T) {
+	keepBaseline(t)
+	d := New(Options{StderrTail: 1000})
+	for i, n := range []int{999, 1000, 5000} { // and a newline each
+		got, err := d.Dial(t.Context(), config(t, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := got.(*session)
+		if _, err := s.Initialize(bounded(t)); err != nil {
+			t.Fatal(err)
+		}
+		call(t, s, "stderr", map[string]any{"n": n})
+		s.Stop(transport.StageKill)
+		await(t, "Done", s.Done())
+		if got, want := s.StderrDropped(), int64(n+1-1000); got != want {
+			t.Errorf("%d bytes dropped of %d, want %d", got, n+1, want)
+		}
+		if got, want := d.StderrDropped(), []int64{0, 1, 4002}[i]; got != want {
+			t.Errorf("%d bytes dropped so far, want %d", got, want)
+		}
+	}
 }
 
 func TestLargeFrames(t *testing.T) {

@@ -14,6 +14,11 @@ import (
 // that is a fork bomb; the passes over /proc that follow see all of it.
 const maxTree = 4096
 
+// maxDoubts bounds how many passes of one end are not believed since some process of the
+// machine did not tell its tag. One that hangs between two programs must not keep others from
+// ending; with the pauses between passes it is given more than a second.
+const maxDoubts = 20
+
 // System calls that package syscall does not name; the numbers are those of every
 // architecture that Go knows.
 const (
@@ -55,11 +60,27 @@ func (p *process) note(id ident) {
 	p.strays[id] = 0
 }
 
-// remains reports whether anything of the tree lives, according to one pass, and takes note
-// of what has left the group: descendants of what is known, and processes with our tag.
+// remains reports whether anything of the tree may live, according to one pass, and takes note
+// of what has left the group.
 func (p *process) remains(sc *scan) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	found := p.members(sc)
+	for id := range found {
+		if sc.procs[id.PID].pgrp != p.pid {
+			p.note(id)
+		}
+	}
+	if len(found) == 0 && p.tag != "" && len(sc.untold) > 0 && p.doubts < maxDoubts {
+		p.doubts++
+		return true
+	}
+	return len(found) > 0
+}
+
+// members is what lives of the tree: its group, what was seen to leave that, processes with our
+// tag, and the descendants of all those. Called with mu held.
+func (p *process) members(sc *scan) map[ident]bool {
 	found := map[ident]bool{}
 	for _, pid := range sc.groups[p.pid] {
 		found[sc.ident(pid)] = true
@@ -77,12 +98,7 @@ func (p *process) remains(sc *scan) bool {
 		}
 	}
 	sc.descend(found, map[int]bool{os.Getpid(): true})
-	for id := range found {
-		if sc.procs[id.PID].pgrp != p.pid {
-			p.note(id)
-		}
-	}
-	return len(found) > 0
+	return found
 }
 
 // signalStrays brings every stray to the rung that the group has reached.

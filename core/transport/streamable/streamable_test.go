@@ -8,22 +8,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/transport"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// patience bounds every wait. It is reached only by a failure.
-const patience = 30 * time.Second
 
 // server is a hand-written endpoint. onCall answers tools/call; everything else works.
 type server struct {
@@ -140,10 +136,7 @@ func baseline(t *testing.T) {
 	if _, counted := baselines.LoadOrStore(t, true); counted {
 		return
 	}
-	before := runtime.NumGoroutine()
-	t.Cleanup(func() {
-		eventually(t, "the return to the goroutine baseline", func() bool { return runtime.NumGoroutine() <= before })
-	})
+	wait.Goroutines(t)
 }
 
 // connect dials and initializes.
@@ -156,33 +149,11 @@ func connect(t *testing.T, s *server, opts Options) *session {
 	return sess
 }
 
-// await waits for a channel to close.
-func await(t *testing.T, what string, c <-chan struct{}) {
-	t.Helper()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-c:
-	case <-timer.C:
-		t.Fatalf("%s did not happen within %v", what, patience)
-	}
-}
-
-// eventually polls for what no channel reports.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-timer.C:
-			t.Fatalf("%s did not happen within %v", what, patience)
-		}
-	}
-}
+// How these tests wait.
+var (
+	await      = wait.Closed
+	eventually = wait.Until
+)
 
 // wantError checks kind, definiteness and the beginning of the text.
 func wantError(t *testing.T, err error, kind callerr.Kind, definite bool, msg string) *callerr.Error {

@@ -1832,7 +1832,12 @@ func (x *GetAgentMsg) GetName() string {
 
 // ListAgentsMsg asks for every stored agent.
 type ListAgentsMsg struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// mayfly's extension: the listing comes in pages of at most so many rows, and of less
+	// where they are long; 0 is the whole of it in one frame, or an error.
+	PageSize uint32 `protobuf:"varint,1000,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the page before; empty for the first one.
+	PageToken     string `protobuf:"bytes,1001,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1865,6 +1870,20 @@ func (x *ListAgentsMsg) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListAgentsMsg.ProtoReflect.Descriptor instead.
 func (*ListAgentsMsg) Descriptor() ([]byte, []int) {
 	return file_crabtalk_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ListAgentsMsg) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListAgentsMsg) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // AgentInfo describes one stored agent.
@@ -1989,8 +2008,10 @@ func (x *AgentInfo) GetId() string {
 
 // AgentList is ordered by name.
 type AgentList struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Agents        []*AgentInfo           `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Agents []*AgentInfo           `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
+	// mayfly's extension: where the next page begins; empty after the last one.
+	NextPageToken string `protobuf:"bytes,1000,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2032,10 +2053,22 @@ func (x *AgentList) GetAgents() []*AgentInfo {
 	return nil
 }
 
+func (x *AgentList) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // ListMcpsMsg asks for the declarations of one agent, or of all when agent is empty.
 type ListMcpsMsg struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Agent         string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Agent string                 `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// mayfly's extension: the listing comes in pages of at most so many rows, and of less
+	// where they are long; 0 is the whole of it in one frame, or an error.
+	PageSize uint32 `protobuf:"varint,1000,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the page before; empty for the first one.
+	PageToken     string `protobuf:"bytes,1001,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2073,6 +2106,20 @@ func (*ListMcpsMsg) Descriptor() ([]byte, []int) {
 func (x *ListMcpsMsg) GetAgent() string {
 	if x != nil {
 		return x.Agent
+	}
+	return ""
+}
+
+func (x *ListMcpsMsg) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListMcpsMsg) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
 	}
 	return ""
 }
@@ -2299,11 +2346,12 @@ type McpInfo struct {
 	Generation uint32 `protobuf:"varint,1001,opt,name=generation,proto3" json:"generation,omitempty"`
 	// When the peer entered its status, RFC 3339, UTC.
 	Since string `protobuf:"bytes,1002,opt,name=since,proto3" json:"since,omitempty"`
-	// "queued", "stopping", "stuck" or nothing: what holds the next attempt back.
+	// "queued", "stopping", "stuck", "disabled" or nothing: what holds the next attempt back.
 	Note string `protobuf:"bytes,1003,opt,name=note,proto3" json:"note,omitempty"`
 	// When a call may try a failed peer again, RFC 3339, UTC; empty when only a reconnect
 	// helps. It is a moment and not a time to wait, so that a listing that says the same is
-	// the same.
+	// the same. Failures age at ticks, and this is the last one at which it may: a call that
+	// is up to a tick earlier may find it aged.
 	RetryAt string `protobuf:"bytes,1004,opt,name=retry_at,json=retryAt,proto3" json:"retry_at,omitempty"`
 	// The last refresh of the tools failed: the count is of those known before.
 	ToolsStale bool `protobuf:"varint,1005,opt,name=tools_stale,json=toolsStale,proto3" json:"tools_stale,omitempty"`
@@ -2583,8 +2631,10 @@ func (x *McpPolicy) GetPinned() bool {
 
 // McpList is a listing of declarations.
 type McpList struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Mcps          []*McpInfo             `protobuf:"bytes,1,rep,name=mcps,proto3" json:"mcps,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Mcps  []*McpInfo             `protobuf:"bytes,1,rep,name=mcps,proto3" json:"mcps,omitempty"`
+	// mayfly's extension: where the next page begins; empty after the last one.
+	NextPageToken string `protobuf:"bytes,1000,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2624,6 +2674,13 @@ func (x *McpList) GetMcps() []*McpInfo {
 		return x.Mcps
 	}
 	return nil
+}
+
+func (x *McpList) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // McpEventMsg reports one transition to one owner.
@@ -5261,8 +5318,11 @@ const file_crabtalk_proto_rawDesc = "" +
 	"\bnew_name\x18\x02 \x01(\tR\anewName\x12\x14\n" +
 	"\x05agent\x18\x03 \x01(\tR\x05agentJ\x04\b\x01\x10\x02\"!\n" +
 	"\vGetAgentMsg\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x0f\n" +
-	"\rListAgentsMsg\"\xab\x02\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"M\n" +
+	"\rListAgentsMsg\x12\x1c\n" +
+	"\tpage_size\x18\xe8\a \x01(\rR\bpageSize\x12\x1e\n" +
+	"\n" +
+	"page_token\x18\xe9\a \x01(\tR\tpageToken\"\xab\x02\n" +
 	"\tAgentInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x16\n" +
@@ -5274,11 +5334,15 @@ const file_crabtalk_proto_rawDesc = "" +
 	"\x04mcps\x18\t \x03(\tR\x04mcps\x12/\n" +
 	"\x14compact_tool_max_len\x18\v \x01(\rR\x11compactToolMaxLen\x12\x0e\n" +
 	"\x02id\x18\f \x01(\tR\x02idJ\x04\b\a\x10\bJ\x04\b\n" +
-	"\x10\v\"A\n" +
+	"\x10\v\"j\n" +
 	"\tAgentList\x124\n" +
-	"\x06agents\x18\x01 \x03(\v2\x1c.crabtalk.protocol.AgentInfoR\x06agents\"#\n" +
+	"\x06agents\x18\x01 \x03(\v2\x1c.crabtalk.protocol.AgentInfoR\x06agents\x12'\n" +
+	"\x0fnext_page_token\x18\xe8\a \x01(\tR\rnextPageToken\"a\n" +
 	"\vListMcpsMsg\x12\x14\n" +
-	"\x05agent\x18\x01 \x01(\tR\x05agent\"<\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x1c\n" +
+	"\tpage_size\x18\xe8\a \x01(\rR\bpageSize\x12\x1e\n" +
+	"\n" +
+	"page_token\x18\xe9\a \x01(\tR\tpageToken\"<\n" +
 	"\fUpsertMcpMsg\x12\x16\n" +
 	"\x06config\x18\x01 \x01(\tR\x06config\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\"8\n" +
@@ -5328,9 +5392,10 @@ const file_crabtalk_proto_rawDesc = "" +
 	"\x10start_timeout_ms\x18\x03 \x01(\x04R\x0estartTimeoutMs\x12,\n" +
 	"\x12connect_timeout_ms\x18\x04 \x01(\x04R\x10connectTimeoutMs\x12&\n" +
 	"\x0fcall_timeout_ms\x18\x05 \x01(\x04R\rcallTimeoutMs\x12\x16\n" +
-	"\x06pinned\x18\x06 \x01(\bR\x06pinned\"9\n" +
+	"\x06pinned\x18\x06 \x01(\bR\x06pinned\"b\n" +
 	"\aMcpList\x12.\n" +
-	"\x04mcps\x18\x01 \x03(\v2\x1a.crabtalk.protocol.McpInfoR\x04mcps\"\xb6\x01\n" +
+	"\x04mcps\x18\x01 \x03(\v2\x1a.crabtalk.protocol.McpInfoR\x04mcps\x12'\n" +
+	"\x0fnext_page_token\x18\xe8\a \x01(\tR\rnextPageToken\"\xb6\x01\n" +
 	"\vMcpEventMsg\x123\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1f.crabtalk.protocol.McpEventKindR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
