@@ -19,9 +19,6 @@ import (
 
 // runSim is the subcommand sim.
 func runSim(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "explore" {
-		return runExplore(ctx, args[1:], stdout, stderr, nil)
-	}
 	return simulate(ctx, args, stdin, stdout, stderr, sim.NewMachine)
 }
 
