@@ -1,5 +1,7 @@
 package lifecycle
 
+import "maps"
+
 // Clone returns a machine that behaves as m does from here on and shares nothing with it.
 func (m *Machine) Clone() *Machine {
 	dst := &Machine{}
@@ -17,6 +19,7 @@ func (m *Machine) CopyInto(dst *Machine) {
 	dst.cfg, dst.now, dst.lastOwner, dst.draining = m.cfg, m.now, m.lastOwner, m.draining
 	dst.peers = copySlab(dst.peers, m.peers)
 	dst.policies = copySlab(dst.policies, m.policies)
+	dst.graces = copySlab(dst.graces, m.graces)
 	dst.seats = copySlab(dst.seats, m.seats)
 	dst.freePeer = copySlab(dst.freePeer, m.freePeer)
 	dst.claims = copySlab(dst.claims, m.claims)
@@ -29,6 +32,7 @@ func (m *Machine) CopyInto(dst *Machine) {
 	dst.tickets = copySlab(dst.tickets, m.tickets)
 	dst.inTicket = copySlab(dst.inTicket, m.inTicket)
 	dst.inCalls = copySlab(dst.inCalls, m.inCalls)
+	dst.written = copySlab(dst.written, m.written)
 	dst.timers.heap, dst.timers.seq = copySlab(dst.timers.heap, m.timers.heap), m.timers.seq
 	dst.drainTimer, dst.expiry, dst.unused = m.drainTimer, m.expiry, m.unused
 	dst.shelterEnd, dst.queue, dst.seq, dst.stats = m.shelterEnd, m.queue, m.seq, m.stats
@@ -38,24 +42,48 @@ func (m *Machine) CopyInto(dst *Machine) {
 	dst.out = Output{dst.out.Effects[:0], dst.out.Events[:0], dst.out.Replies[:0]}
 }
 
-// copyMaps rebuilds the indices. The first two follow from slabs, which are quicker to walk.
+// copyMaps makes the indices those of another machine. The first two follow from slabs, which
+// are quicker to walk. Copies are often made over a machine that differs by a step or two, so
+// an index that is right already stays.
 func (m *Machine) copyMaps(from *Machine) {
-	m.byFP = emptied(m.byFP)
-	for i := range from.peers {
-		if from.peers[i].used {
-			m.byFP[from.peers[i].fp] = PeerID(i)
+	if len(m.byFP) != len(from.byFP) || !m.indexesPeers() {
+		m.byFP = emptied(m.byFP)
+		for i := range m.peers {
+			if m.peers[i].used {
+				m.byFP[m.peers[i].fp] = PeerID(i)
+			}
 		}
 	}
-	m.byKey = emptied(m.byKey)
-	for i := range from.claims {
-		if from.claims[i].peer != 0 {
-			m.byKey[from.claims[i].claimKey] = int32(i)
+	if len(m.byKey) != len(from.byKey) || !m.indexesClaims() {
+		m.byKey = emptied(m.byKey)
+		for i := range m.claims {
+			if m.claims[i].peer != 0 {
+				m.byKey[m.claims[i].claimKey] = int32(i)
+			}
 		}
 	}
-	m.owners = emptied(m.owners)
-	for o, home := range from.owners {
-		m.owners[o] = home
+	if !maps.Equal(m.owners, from.owners) || m.owners == nil {
+		m.owners = emptied(m.owners)
+		maps.Copy(m.owners, from.owners)
 	}
+}
+
+func (m *Machine) indexesPeers() bool {
+	for i := range m.peers {
+		if p := &m.peers[i]; p.used && m.byFP[p.fp] != PeerID(i) {
+			return false
+		}
+	}
+	return m.byFP != nil
+}
+
+func (m *Machine) indexesClaims() bool {
+	for i := range m.claims {
+		if c := &m.claims[i]; c.peer != 0 && m.byKey[c.claimKey] != int32(i) {
+			return false
+		}
+	}
+	return m.byKey != nil
 }
 
 func emptied[K comparable, V any](m map[K]V) map[K]V {

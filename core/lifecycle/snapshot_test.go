@@ -25,7 +25,7 @@ const (
 
 var snapshotFields = map[reflect.Type]map[string]string{
 	reflect.TypeFor[Machine](): {
-		"cfg": encoded, "now": encoded, "peers": encoded, "policies": encoded, "seats": derived, "freePeer": encoded,
+		"cfg": encoded, "now": encoded, "peers": encoded, "policies": encoded, "graces": encoded, "written": encoded, "seats": derived, "freePeer": encoded,
 		"byFP": derived, "claims": encoded, "wishes": encoded, "freeClaim": scratch, "byKey": derived, "inPeer": ordered,
 		"inOwner": ordered, "owners": encoded, "holdings": encoded, "freeOwner": scratch, "lastOwner": named,
 		"tickets": encoded, "inTicket": ordered, "inCalls": ordered, "timers": encoded, "drainTimer": encoded,
@@ -40,9 +40,10 @@ var snapshotFields = map[reflect.Type]map[string]string{
 		"tools": encoded, "timer": encoded, "expires": encoded, "calls": encoded, "waiters": encoded, "claims": encoded,
 		"stamp": encoded, "since": encoded, "upSince": encoded, "fp": named,
 	},
-	reflect.TypeFor[merged](): {"Policy": encoded, "openIdle": encoded, "openStart": encoded, "openConnect": encoded, "openCall": encoded},
-	reflect.TypeFor[Policy](): {"IdleTimeout": encoded, "MinUptime": encoded, "StartTimeout": encoded, "ConnectTimeout": encoded, "CallTimeout": encoded, "Pinned": encoded},
-	reflect.TypeFor[claim]():  {"claimKey": encoded, "peer": encoded, "home": derived},
+	reflect.TypeFor[merged]():     {"Policy": encoded, "openIdle": encoded, "openStart": encoded, "openConnect": encoded, "openCall": encoded, "openClose": encoded, "openTerminate": encoded},
+	reflect.TypeFor[Policy]():     {"IdleTimeout": encoded, "MinUptime": encoded, "StartTimeout": encoded, "ConnectTimeout": encoded, "CallTimeout": encoded, "CloseGrace": encoded, "TerminateGrace": encoded, "Pinned": encoded},
+	reflect.TypeFor[writtenOff](): {"peer": encoded, "gen": named, "fp": named},
+	reflect.TypeFor[claim]():      {"claimKey": encoded, "peer": encoded, "home": derived},
 	reflect.TypeFor[ticket](): {
 		"id": named, "owner": derived, "name": encoded, "home": encoded, "peer": encoded, "gen": derived, "phase": encoded,
 		"mode": encoded, "timer": encoded,

@@ -16,8 +16,8 @@ type Naming struct {
 	// Now is the caller's clock, when it is ahead of the last step. Instants are relative to it.
 	Now Instant
 	// Coarse leaves out what no decision depends on: how long ago the last transition was, why
-	// a peer failed that is not Failed any more, and, where no bound of the Config makes
-	// attempts queue, the order of what one step says.
+	// a peer failed, and, where no bound of the Config makes attempts queue, the order of what
+	// one step says.
 	Coarse bool
 
 	now        Instant
@@ -65,6 +65,10 @@ func (m *Machine) AppendState(buf []byte) []byte {
 	for _, id := range m.freePeer {
 		buf = num(buf, uint64(id))
 	}
+	for _, w := range m.written {
+		buf = num(num(buf, uint64(w.peer)), uint64(w.gen))
+		buf = append(buf, w.fp[:]...)
+	}
 	buf = num(buf, uint64(len(n.Tickets)))
 	for _, t := range n.Tickets {
 		buf = num(buf, uint64(t))
@@ -107,7 +111,7 @@ func (m *Machine) appendConfig(buf []byte) []byte {
 
 // AppendStateAs appends the state under other names, without the Config. Machines of one
 // Config with equal encodings behave alike but for the names: a renaming of every input gives
-// the outputs renamed; if n is Coarse, in whatever order within one step.
+// the outputs renamed; if n is Coarse, but for the reasons of failures and the order within a step.
 func (m *Machine) AppendStateAs(buf []byte, n *Naming) []byte {
 	m.index(n)
 	n.now = max(n.Now, m.now)
@@ -118,6 +122,7 @@ func (m *Machine) AppendStateAs(buf []byte, n *Naming) []byte {
 		x := &m.expiry[i]
 		buf = num(buf, uint64(n.now-x.origin)%uint64(max(x.period/4, 1)))
 	}
+	buf = m.appendWritten(buf, n)
 	for _, o := range n.Owners {
 		buf = m.appendOwner(buf, n, o, ordered)
 	}
@@ -127,6 +132,22 @@ func (m *Machine) AppendStateAs(buf []byte, n *Naming) []byte {
 	if ordered {
 		buf = m.appendOrder(buf, n)
 	}
+	return buf
+}
+
+// appendWritten writes what was written off: in whose slot, and of whom it is. Which of several
+// generations it is, is for those to tell who hold them.
+func (m *Machine) appendWritten(buf []byte, n *Naming) []byte {
+	buf = num(buf, uint64(len(m.written)))
+	from := len(buf)
+	for i := range m.written {
+		of := uint8(unnamed)
+		if id, ok := m.byFP[m.written[i].fp]; ok {
+			of = n.peerName[id]
+		}
+		buf = append(buf, m.slotName(n, m.written[i].peer), of)
+	}
+	sortRecords(buf[from:], 2)
 	return buf
 }
 
@@ -216,7 +237,8 @@ func appendPolicy(buf []byte, p *Policy) []byte {
 		return append(buf, 0)
 	}
 	buf = append(buf, 1|bit(p.Pinned, 1))
-	for _, d := range [...]time.Duration{p.IdleTimeout, p.MinUptime, p.StartTimeout, p.ConnectTimeout, p.CallTimeout} {
+	for _, d := range [...]time.Duration{p.IdleTimeout, p.MinUptime, p.StartTimeout, p.ConnectTimeout, p.CallTimeout,
+		p.CloseGrace, p.TerminateGrace} {
 		buf = num(buf, uint64(d))
 	}
 	return buf
@@ -234,7 +256,7 @@ func (m *Machine) appendPeer(buf []byte, n *Naming, id PeerID, ordered bool) []b
 	if p.phase == Dialing {
 		buf = append(buf, bit(p.spawned, 0)|bit(p.heard, 1)|bit(p.budgeted, 2))
 	}
-	if !n.Coarse || p.state == Failed {
+	if !n.Coarse {
 		buf = append(buf, uint8(p.reason))
 	}
 	buf = num(buf, uint64(p.tools))
@@ -242,7 +264,13 @@ func (m *Machine) appendPeer(buf []byte, n *Naming, id PeerID, ordered bool) []b
 	if p.tuned {
 		x := &m.policies[id]
 		buf = appendPolicy(buf, &x.Policy)
-		buf = append(buf, bit(x.openIdle, 0)|bit(x.openStart, 1)|bit(x.openConnect, 2)|bit(x.openCall, 3))
+		buf = append(buf, bit(x.openIdle, 0)|bit(x.openStart, 1)|bit(x.openConnect, 2)|bit(x.openCall, 3)|
+			bit(x.openClose, 4)|bit(x.openTerminate, 5))
+	}
+	if int(id) < len(m.graces) && p.phase == Stopping {
+		buf = num(buf, uint64(m.graces[id]))
+	} else {
+		buf = append(buf, none)
 	}
 	buf = m.appendTickets(buf, n, &p.waiters, ordered)
 	buf = m.appendTickets(buf, n, &p.calls, ordered)
@@ -264,7 +292,9 @@ func (m *Machine) appendInstants(buf []byte, n *Naming, p *peer) []byte {
 		buf = m.appendRemaining(buf, n, p.expires)
 	}
 	buf = m.appendRemaining(buf, n, p.timer)
-	if !n.Coarse || p.state == Failed && p.again {
+	if !n.Coarse {
+		buf = num(buf, uint64(n.now-p.since))
+	} else if p.state == Failed && p.again && m.bounded() { // an attempt that finds no room lets the failure age on
 		buf = num(buf, uint64(n.now-p.since))
 	}
 	if (p.phase == Up || p.phase == Broken) && (!n.Coarse || p.tuned) {
@@ -382,10 +412,15 @@ func (m *Machine) slotName(n *Naming, id PeerID) uint8 {
 
 func (m *Machine) ageOf(held []Incarnation, of Incarnation) (age uint8) {
 	newest := m.peers[of.Peer].gen
-	if of.Gen >= newest {
-		return 0
+	for i := range m.written {
+		if m.written[i].peer == of.Peer && m.written[i].gen == of.Gen {
+			age = 1 << 7 // its exit is still waited for
+		}
 	}
-	age = 1
+	if of.Gen >= newest {
+		return age
+	}
+	age++
 	for i, h := range held {
 		if h.Peer == of.Peer && h.Gen > of.Gen && h.Gen < newest && !slices.Contains(held[:i], h) {
 			age++
