@@ -11,7 +11,7 @@
 //
 //	res, err := sim.Run(sim.Options{Seed: 7, Tenants: 2000, For: 6 * time.Hour})
 //	if res.Violation != nil {
-//		fmt.Println(res.Violation)      // which rule of [Rules] broke, where, and how
+//		fmt.Println(res.Violation)      // which rule of [Checks] broke, where, and how
 //		res.Tape.Encode(os.Stdout)      // everything that it takes to see it again
 //	}
 //
@@ -94,7 +94,19 @@
 // # Scenarios
 //
 // [NewScenarioWorld] is the same machine in virtual time as a world for scenario files, with
-// a scripted fleet instead of a drawn one.
+// a scripted fleet instead of a drawn one. [NewScenarioWorldOf] is another lifecycle.
+//
+// # Small tapes
+//
+// [Shrink] makes a tape that breaks a rule small: first what tenants and targets of the
+// violation did, then delta debugging, then round times and healthy servers. What is left
+// breaks the same rule, and no single entry of it can be left out. [ToScenario] writes it as a
+// scenario, which a correct lifecycle passes and the subject fails.
+//
+//	small, stats, err := sim.Shrink(res.Tape, sim.ShrinkOptions{Subject: subject})
+//	c, err := sim.ToScenario(small, sim.ScenarioOptions{Name: "bug.txtar", Subject: subject})
+//	fmt.Println(c.Sentence)         // which rule, which clause, which seed, how to run it
+//	fmt.Printf("%s", scenarios.Format(c.File))
 //
 // # Promises
 //

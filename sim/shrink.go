@@ -77,7 +77,6 @@ type shrinker struct {
 	want  *Violation // whose rule the tape must break
 	best  *Tape
 	at    lifecycle.Instant // when best breaks it
-	hasty bool              // the recovery need not be run to see it
 	steps uint64            // and after how many steps
 	seen  *world            // the violation, for the slice
 	deaf  bool              // the subject's own audits are left out
@@ -99,7 +98,7 @@ func (s *shrinker) begin(t *Tape) error {
 	s.count(res.Steps)
 	s.want, s.steps, s.at = res.Violation, res.Steps, res.Violation.At
 	s.best = res.Tape
-	if isRule(s.want.ID) {
+	if isCheck(s.want.ID) {
 		s.deaf = true // until it is found that it must not be
 		if s.repeats() {
 			return nil
@@ -111,9 +110,9 @@ func (s *shrinker) begin(t *Tape) error {
 	return s.fickle()
 }
 
-// isRule tells a rule of the simulator from an invariant of the subject.
-func isRule(id string) bool {
-	for _, c := range Rules {
+// isCheck tells a rule of the simulator from an invariant of the subject.
+func isCheck(id string) bool {
+	for _, c := range Checks {
 		if c.ID == id {
 			return true
 		}
@@ -121,15 +120,10 @@ func isRule(id string) bool {
 	return false
 }
 
-// repeats says whether the best tape shows the violation as it will be looked for: without the
-// recovery at the end of a run, unless that is what shows it.
+// repeats says whether the best tape shows the violation as it will be looked for.
 func (s *shrinker) repeats() bool {
-	for _, s.hasty = range []bool{true, false} {
-		if s.seen = s.replay(s.best, endless); s.same(s.seen) {
-			return true
-		}
-	}
-	return false
+	s.seen = s.replay(s.best, endless)
+	return s.same(s.seen)
 }
 
 // shrink goes on until nothing changes any more.
@@ -158,7 +152,7 @@ func (s *shrinker) finish(t *Tape) (*Tape, ShrinkStats, error) {
 		return s.heard(t)
 	}
 	out.Hash = res.Hash
-	s.stats.To, s.stats.Minimal = len(out.Entries), !s.spent && s.stats.Minimal
+	s.stats.To = len(out.Entries)
 	return out, s.stats, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/scenarios"
@@ -99,7 +100,7 @@ func TestToScenario(t *testing.T) {
 				}
 			}
 			checkGap(t, name, c.Gap, text)
-			rule := ruleOf(m.want[0])
+			rule := checkOf(m.want[0])
 			for _, want := range []string{rule.Text, rule.ID, "SPEC " + rule.Clause, "seed ", "mayfly run bug.txtar"} {
 				if !strings.Contains(c.Sentence, want) {
 					t.Errorf("the sentence lacks %q: %s", want, c.Sentence)
@@ -153,6 +154,37 @@ func TestToScenarioOfCorrect(t *testing.T) {
 		if verdict(t, c.File, m.subject()) == nil || verdict(t, c.File, NewMachine) != nil {
 			t.Errorf("%s: the file does not tell the bug from the machine\n%s", name, text)
 		}
+	}
+}
+
+// TestToScenarioTime: what a rule leaves free is not expected: between T and T and a tick a peer
+// may be up or not, and a scenario does not ask before.
+func TestToScenarioTime(t *testing.T) {
+	m := allMutants()["evicts late"]
+	const text = "0s t1 born\n0s t1 declare m1 s1\n0s t1 dispatch m1 answered 0s\n" +
+		"21s t2 born\n24s t2 declare m1 s2\n28s t2 declare m1 s1\nend\n"
+	begin := strings.Index(goodTape, "begin\n") + len("begin\n")
+	tape, err := Decode("x.tape", strings.NewReader(goodTape[:begin]+text)) // T is 20s
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ToScenario(tape, ScenarioOptions{Name: "bug.txtar", Subject: m.subject()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := time.Duration(0)
+	for _, l := range c.File.Lines {
+		switch x := l.Command.(type) {
+		case scenarios.Advance:
+			passed += x.By
+		case scenarios.Expect:
+			if passed < 25*time.Second {
+				t.Errorf("it is asked after %v\n%s", passed, scenarios.Format(c.File))
+			}
+		}
+	}
+	if c.Gap != "" || verdict(t, c.File, m.subject()) == nil {
+		t.Errorf("it does not show the bug: %s\n%s", c.Gap, scenarios.Format(c.File))
 	}
 }
 

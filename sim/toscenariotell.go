@@ -331,6 +331,11 @@ func (x *translator) describe(s *script) (*scenarios.File, error) {
 		f.Lines = append(f.Lines, scenarios.Line{Command: scenarios.Agent{Name: bystander}},
 			scenarios.Line{Command: scenarios.Expect{Query: q, Want: scenarios.None}})
 	}
+	for i, l := range f.Lines {
+		if _, ok := l.Command.(scenarios.Only); ok { // whose answers these are
+			f.Lines[i].Command = scenarios.Only{Worlds: []string{scenarios.Machine}}
+		}
+	}
 	report, err := x.run(f, x.opt.Correct)
 	if err == nil {
 		err = scenarios.Update(f, report)
