@@ -11,7 +11,7 @@
 //
 //	res, err := sim.Run(sim.Options{Seed: 7, Tenants: 2000, For: 6 * time.Hour})
 //	if res.Violation != nil {
-//		fmt.Println(res.Violation)      // which rule of [Checks] broke, where, and how
+//		fmt.Println(res.Violation)      // which rule of [Rules] broke, where, and how
 //		res.Tape.Encode(os.Stdout)      // everything that it takes to see it again
 //	}
 //

@@ -100,7 +100,7 @@ func TestToScenario(t *testing.T) {
 				}
 			}
 			checkGap(t, name, c.Gap, text)
-			rule := checkOf(m.want[0])
+			rule := ruleOf(m.want[0])
 			for _, want := range []string{rule.Text, rule.ID, "SPEC " + rule.Clause, "seed ", "mayfly run bug.txtar"} {
 				if !strings.Contains(c.Sentence, want) {
 					t.Errorf("the sentence lacks %q: %s", want, c.Sentence)
