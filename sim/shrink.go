@@ -77,6 +77,7 @@ type shrinker struct {
 	want  *Violation // whose rule the tape must break
 	best  *Tape
 	at    lifecycle.Instant // when best breaks it
+	hasty bool              // the recovery need not be run to see it
 	steps uint64            // and after how many steps
 	seen  *world            // the violation, for the slice
 	deaf  bool              // the subject's own audits are left out
@@ -98,7 +99,7 @@ func (s *shrinker) begin(t *Tape) error {
 	s.count(res.Steps)
 	s.want, s.steps, s.at = res.Violation, res.Steps, res.Violation.At
 	s.best = res.Tape
-	if isCheck(s.want.ID) {
+	if isRule(s.want.ID) {
 		s.deaf = true // until it is found that it must not be
 		if s.repeats() {
 			return nil
@@ -110,9 +111,9 @@ func (s *shrinker) begin(t *Tape) error {
 	return s.fickle()
 }
 
-// isCheck tells a rule of the simulator from an invariant of the subject.
-func isCheck(id string) bool {
-	for _, c := range Checks {
+// isRule tells a rule of the simulator from an invariant of the subject.
+func isRule(id string) bool {
+	for _, c := range Rules {
 		if c.ID == id {
 			return true
 		}
@@ -120,10 +121,15 @@ func isCheck(id string) bool {
 	return false
 }
 
-// repeats says whether the best tape shows the violation as it will be looked for.
+// repeats says whether the best tape shows the violation as it will be looked for: without the
+// recovery at the end of a run, unless that is what shows it.
 func (s *shrinker) repeats() bool {
-	s.seen = s.replay(s.best, endless)
-	return s.same(s.seen)
+	for _, s.hasty = range []bool{true, false} {
+		if s.seen = s.replay(s.best, endless); s.same(s.seen) {
+			return true
+		}
+	}
+	return false
 }
 
 // shrink goes on until nothing changes any more.

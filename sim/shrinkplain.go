@@ -154,9 +154,14 @@ func (s *shrinker) plainChanges() (changed bool) {
 	return changed
 }
 
-// plainOutages makes restarts peaceful, and them and outages short.
+// plainOutages makes restarts peaceful, and them and outages short, if a server whose connect
+// fails will not do.
 func (s *shrinker) plainOutages() (changed bool) {
 	for i := range s.best.Entries {
+		if s.failInstead(i) {
+			changed = true
+			continue
+		}
 		if s.best.Entries[i].Kill {
 			changed = s.change(i, func(e *Entry) { e.Kill = false }) || changed
 		}
@@ -167,6 +172,31 @@ func (s *shrinker) plainOutages() (changed bool) {
 		}
 	}
 	return changed
+}
+
+// failInstead makes the next incarnation of a target fail, in place of its server's outage or the
+// end of its credential.
+func (s *shrinker) failInstead(i int) bool {
+	x := s.best.Entries[i]
+	if x.Op != OpDown && x.Op != OpExpire {
+		return false
+	}
+	for k := range s.best.Entries {
+		e := &s.best.Entries[k]
+		hit := e.Target.Server == x.Target.Server
+		if x.Op == OpExpire {
+			hit = e.Target.Tenant == x.Target.Tenant && e.Target.Token <= x.Target.Token
+		}
+		if e.Op != OpDeclare || !hit {
+			continue
+		}
+		fails := healthy
+		fails.Outcome = Fails
+		if s.change(i, func(e *Entry) { *e = Entry{At: x.At, Op: OpDial, Target: s.best.Entries[k].Target, Dial: &fails} }) {
+			return true
+		}
+	}
+	return false
 }
 
 // plainConfig gives settings their defaults, or else round values.
