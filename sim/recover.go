@@ -38,6 +38,14 @@ var excuses = [nExcuses]Excuse{
 // Excuses lists the causes that excuse a stall, in the order of Result.Excused.
 func Excuses() []Excuse { return excuses[1:] }
 
+// excused sums up the excuses of a run.
+func (r *Result) excused() (n uint64) {
+	for _, x := range r.Excused {
+		n += x
+	}
+	return n
+}
+
 // The bounds of the recovery.
 const (
 	maxProbes  = 64 // calls at a time

@@ -53,6 +53,8 @@ func (r *Result) Story() []Count {
 		{stateChanges[lifecycle.Failed][lifecycle.Disconnected], "failures aged"},
 		{r.Effects[lifecycle.EffectStop], "rungs of the stop ladder"},
 		{r.Effects[lifecycle.EffectForget], "declarations forgotten"},
+		{r.Recovered, "claims that worked again once all faults had ended"},
+		{r.excused(), "excuses for those that did not, or not yet"},
 		{r.Actions[OpReload], "reloads of every claim"},
 		{r.Actions[OpRestart], "restarts of the daemon"},
 		{r.Orphans, "processes that a killed daemon left behind for a while"},

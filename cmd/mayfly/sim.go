@@ -46,6 +46,7 @@ type simFlags struct {
 	failures string
 	shrink   shrinkFlag
 	trace    tracer
+	reach    reachFlags
 }
 
 func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
@@ -75,6 +76,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 		return err
 	})
 	f.draw.define(fs)
+	f.reach.define(fs)
 	fs.Var(&f.subject, "subject", "what to test: machine (the default), or published[:reading,...], RFC 0204's algorithm; published:help lists its readings")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.BoolVar(&f.matrix, "matrix", false, "print the whole matrix of standings and inputs")
@@ -95,6 +97,9 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	if fs.NArg() > 0 {
 		return nil, fmt.Errorf("%q is not a flag; sim takes flags only", fs.Arg(0))
 	}
+	if err := f.reach.check(fs); err != nil {
+		return nil, err
+	}
 	if f.replay != "" {
 		return f, onlyWithReplay(fs)
 	}
@@ -113,7 +118,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 func onlyWithReplay(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(x *flag.Flag) {
 		switch x.Name {
-		case "replay", "json", "matrix", "subject", "trace", "shrink":
+		case "replay", "json", "matrix", "situations", "subject", "trace", "shrink":
 		default:
 			err = errors.Join(err, fmt.Errorf("-%s does not go with -replay: the tape says it", x.Name))
 		}
@@ -137,6 +142,9 @@ func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		f.options.Subject = f.subject.make
 	}
 	f.options.Stop = func() bool { return ctx.Err() != nil }
+	if f.reach.hunt > 0 {
+		return f.runHunt(stdout, stderr)
+	}
 	tape, code, err := f.prepare(stdin)
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
@@ -156,7 +164,7 @@ func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		return exitHarness
 	}
 	speed(stderr, res, time.Since(began))
-	return f.report(stdout, stderr, res, tape)
+	return max(f.report(stdout, stderr, res, tape), f.runGuard(stderr))
 }
 
 // prepare reads the tape to replay, if any, and makes sure that a tape can be recorded before
@@ -277,6 +285,9 @@ func (f *simFlags) print(w io.Writer, r *sim.Result) {
 	if f.matrix {
 		r.Coverage.WriteCells(w)
 	}
+	if f.reach.situations {
+		r.Reached.Write(w)
+	}
 	fmt.Fprintf(w, "run hash %016x\n", r.Hash)
 }
 
@@ -318,6 +329,8 @@ type simReport struct {
 	Counts      map[string]uint64 `json:"counts"`
 	Transitions []sim.Cell        `json:"transitions"`
 	Coverage    []sim.Cell        `json:"coverage"`
+	Situations  []situationCount  `json:"situations"`
+	Excused     map[string]uint64 `json:"excused"`
 	Violation   *simViolation     `json:"violation,omitempty"`
 }
 
@@ -351,6 +364,7 @@ func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string, s *small) 
 		out.Features, out.Faults = strengthMap(o.Mix.Strengths()), strengthMap(o.Faults.Strengths())
 	}
 	out.Fired = firedFaults(o, r)
+	out.Situations, out.Excused = situationCounts(&r.Reached), excusedMap(r)
 	if v := r.Violation; v != nil {
 		out.Violation = &simViolation{v.ID, v.Clause, v.Text, v.Detail, v.Step, time.Duration(v.At).String(), path, s}
 	}
