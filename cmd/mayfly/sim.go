@@ -19,7 +19,22 @@ import (
 
 // runSim is the subcommand sim.
 func runSim(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	for _, c := range simCommands() {
+		if len(args) > 0 && args[0] == c.name {
+			return c.run(ctx, args[1:], stdin, stdout, stderr)
+		}
+	}
 	return simulate(ctx, args, stdin, stdout, stderr, sim.NewMachine)
+}
+
+// simCommands are the subcommands of sim, which without one runs a seed.
+func simCommands() []command {
+	return []command{
+		{"campaign", "run many seeds, resumably, and sum up what they came to", runCampaign},
+		{"explore", "search all states of a small world", func(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+			return runExplore(ctx, args, stdout, stderr, nil)
+		}},
+	}
 }
 
 const simUsage = `usage: mayfly sim [flags]
@@ -56,6 +71,10 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
 		fmt.Fprint(stderr, simUsage)
+		for _, c := range simCommands() {
+			fmt.Fprintf(stderr, "  mayfly sim %-9s %s\n", c.name, c.summary)
+		}
+		fmt.Fprintln(stderr)
 		fs.PrintDefaults()
 	}
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the run")
