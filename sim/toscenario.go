@@ -118,6 +118,11 @@ var unseen = map[string]string{
 	"PROGRESS":     "how often a lifecycle asks to be woken",
 	"DRAIN":        "a shutdown",
 	"LEAK":         "a shutdown",
+	"REASON":       "the reason of a failure",
+	"REPLY-NOW":    "the instant of a refusal",
+	"RETRY-AT":     "when a retry becomes possible",
+	"WAIT-FIFO":    "the order of those who wait",
+	"WRITE-OFF":    "what an operator writes off",
 }
 
 // manners are the ways of writing.

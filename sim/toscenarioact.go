@@ -10,6 +10,10 @@ import (
 
 // act writes one action. What has no object is left out, as it does nothing.
 func (s *script) act(e *Entry) {
+	if e.Op == OpDown {
+		s.takeDown(e.Target.Server)
+		return
+	}
 	if e.Tenant == 0 {
 		s.lackIf(true, fmt.Sprintf("%s cannot be said", e.Op))
 		return
@@ -55,6 +59,22 @@ func (s *script) act(e *Entry) {
 		s.cancel(key)
 	default:
 		s.lackIf(true, fmt.Sprintf("%s cannot be said", e.Op))
+	}
+}
+
+// takeDown ends what runs of a server and lets it connect no more, until the next incarnation
+// that is planned to.
+func (s *script) takeDown(server uint32) {
+	for _, in := range s.intro {
+		if s.numbers[in.Name] != server {
+			continue
+		}
+		s.do(scenarios.Kill{Server: in.Name})
+		if b := *s.servers[in.Name]; b.Fails == scenarios.FailsNever {
+			b.Fails = scenarios.FailsExit
+			s.used[in.Name] = true
+			s.become(in.Name, b, []scenarios.Edit{{Key: "fails", Value: string(scenarios.FailsExit)}})
+		}
 	}
 }
 

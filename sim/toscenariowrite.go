@@ -35,8 +35,9 @@ type script struct {
 
 	split    bool // each credential has a server of its own
 	servers  map[string]*scenarios.Behaviour
-	tokens   []string        // of all claims, with the one that is none
-	used     map[string]bool // servers that something may have been started of
+	tokens   []string          // of all claims, with the one that is none
+	numbers  map[string]uint32 // of servers
+	used     map[string]bool   // servers that something may have been started of
 	agents   map[uint32]bool
 	names    map[uint32][]uint8             // that a tenant uses
 	born     map[uint32]bool                // ever
@@ -62,7 +63,7 @@ type death struct {
 
 // write says what can be said of the tape.
 func (x *translator) write(m manner) *script {
-	s := &script{manner: m, x: x, servers: map[string]*scenarios.Behaviour{}, used: map[string]bool{}, agents: map[uint32]bool{}, born: map[uint32]bool{},
+	s := &script{manner: m, x: x, servers: map[string]*scenarios.Behaviour{}, used: map[string]bool{}, numbers: map[string]uint32{}, agents: map[uint32]bool{}, born: map[uint32]bool{},
 		claims: map[[2]uint32]scenarios.Target{}, declared: map[[2]uint32]bool{}, open: map[[2]uint32][]string{}}
 	s.split = x.conflict() && !m.apart
 	s.names = x.names()
@@ -264,6 +265,7 @@ func (s *script) target(t Target) scenarios.Target {
 	name := s.serverOf(t)
 	if s.servers[name] == nil {
 		s.servers[name] = &scenarios.Behaviour{Tools: []string{toolOf(name)}, Connect: s.connect(healthy.After)}
+		s.numbers[name] = t.Server
 		s.intro = append(s.intro, scenarios.Server{Name: name, Behaviour: *s.servers[name]})
 	}
 	out := scenarios.Target{Server: name}
