@@ -232,6 +232,8 @@ func (s *scheduler) turn() {
 	}
 	s.gather()
 	switch {
+	case len(s.ready.heap) == 0 && w.deadline > w.now:
+		return
 	case len(s.ready.heap) == 0:
 		w.tick()
 		return
@@ -258,6 +260,9 @@ func (s *scheduler) gather() {
 	for w.source.at() <= w.now {
 		var e Entry
 		w.source.next(&e)
+		if e.Op == 0 {
+			continue // nobody does anything, of which a tape knows nothing either
+		}
 		s.actions = append(s.actions, e)
 		s.open++
 		s.ready.put(item{at: w.now, kind: itemAction, ref: uint64(len(s.actions) - 1), rank: s.rank(actorOf(&e))})
