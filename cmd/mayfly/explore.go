@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ Exit code 4 means that -max-states ended the search, so nothing is said about th
 type exploreFlags struct {
 	options explore.Options
 	json    bool
+	record  string
 }
 
 func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
@@ -51,6 +53,7 @@ func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
 	fs.DurationVar(&c.CallTimeout, "call-timeout", c.CallTimeout, "bound of one call")
 	fs.IntVar(&c.MaxLive, "max-live", 0, "processes and sessions at a time; 0 is unbounded")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
+	fs.StringVar(&f.record, "record", "", "write the way to a broken rule as a tape of mayfly sim to `FILE`")
 	faults := fs.String("faults", "none", "how often what goes wrong on one way: none, each, or a list such as exit,late=2; each may begin a list")
 	if err := fs.Parse(args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
@@ -95,6 +98,9 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer, su
 	} else {
 		f.print(stdout, r)
 	}
+	if err := f.keep(r); err != nil {
+		fmt.Fprintf(stderr, "mayfly sim explore: no tape: %v\n", err)
+	}
 	switch {
 	case r.Violation != nil:
 		return exitFailed
@@ -102,6 +108,22 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer, su
 		return exitInconclusive
 	}
 	return exitOK
+}
+
+// keep writes the tape of a broken rule where one is wanted.
+func (f *exploreFlags) keep(r *explore.Result) error {
+	if f.record == "" || r.Violation == nil {
+		return nil
+	}
+	tape, err := explore.Tape(f.options, r.Moves)
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(f.record)
+	if err != nil {
+		return err
+	}
+	return errors.Join(tape.Encode(file), file.Close())
 }
 
 // closure says in words how far the search came.

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,9 +34,13 @@ func TestExploreShowsTheShortestWay(t *testing.T) {
 		{"-json", []string{`"id": "PROC-CLAIM"`, `"path": [`}},
 	} {
 		var out, err bytes.Buffer
-		code := runExplore(context.Background(), strings.Fields(c.args), &out, &err, func(cfg lifecycle.Config) explore.Subject { return deaf{lifecycle.New(cfg)} })
+		path := filepath.Join(t.TempDir(), "way.tape")
+		code := runExplore(context.Background(), append(strings.Fields(c.args), "-record", path), &out, &err, func(cfg lifecycle.Config) explore.Subject { return deaf{lifecycle.New(cfg)} })
 		if code != exitFailed {
 			t.Errorf("%q: exit code %d: %s", c.args, code, err.String())
+		}
+		if tape, err := os.ReadFile(path); err != nil || !bytes.Contains(tape, []byte("t1 die")) {
+			t.Errorf("%q: the tape is %q, %v", c.args, tape, err)
 		}
 		for _, want := range c.want {
 			if !strings.Contains(out.String(), want) {

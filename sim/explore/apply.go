@@ -40,8 +40,7 @@ func (w *world) apply(m Move) (possible bool) {
 // which keeps only what belongs to the newest.
 func (w *world) erase() {
 	for i := uint8(0); i < w.env.nStrays; {
-		s := &w.env.strays[i]
-		if s.ticket != 0 && w.ticketOf(s.ticket) == nil || s.ticket == 0 && w.outlived(s.of) {
+		if w.wantedKind(&w.env.strays[i]) == 0 {
 			w.env.take(i)
 			continue
 		}

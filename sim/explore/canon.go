@@ -169,21 +169,12 @@ func (w *world) appendStrays(buf []byte, r *renaming) []byte {
 	for i := range w.env.nStrays {
 		s := &w.env.strays[i]
 		if s.ticket == 0 {
-			kind := uint8(s.kind)
-			if w.outlived(s.of) {
-				kind = 0
-			}
-			buf = append(buf, kind, w.scratch[next], w.scratch[next+1])
+			buf = append(buf, uint8(w.wantedKind(s)), w.scratch[next], w.scratch[next+1])
 			next += 2
 			continue
 		}
 		at := slices.Index(r.agents, s.agent)
-		t := &w.env.agents[s.agent].calls[s.call]
-		kind := uint8(s.kind)
-		if t.id != s.ticket || t.phase == closed {
-			kind = 1 // as with incarnations
-		}
-		buf = append(buf, kind, uint8(at*MaxCalls)+s.call, none)
+		buf = append(buf, uint8(w.wantedKind(s)), uint8(at*MaxCalls)+s.call, none)
 	}
 	sortStrays(buf[from:])
 	return buf

@@ -171,6 +171,9 @@ func without[E any](list []E, drop func(E) bool) []E { return slices.DeleteFunc(
 var mutants = []planted{
 	{name: "ignores generations", want: "PROC-GEN STALE STATUS GEN", faults: "late", m: mutant{in: ofNow}},
 	{name: "ignores generations of copies", want: "STALE STATUS", faults: "twice", m: mutant{in: ofNow}},
+	{name: "lets old news of a failure end a new attempt", want: "STALE", faults: "late", m: mutant{in: func(m *lifecycle.Machine, in *lifecycle.Input) bool {
+		return in.Kind == lifecycle.InConnectFailed && ofNow(m, in)
+	}}},
 	{name: "loses the waiters of a failed attempt", want: "LISTED", faults: "fail", m: mutant{out: func(_ *lifecycle.Machine, _ lifecycle.Input, out *lifecycle.Output) {
 		out.Replies = without(out.Replies, func(r lifecycle.Reply) bool {
 			return r.Reason == lifecycle.ReasonFailed && r.Cause == lifecycle.ReasonConnect

@@ -85,7 +85,10 @@ func (m Move) String() string {
 	case opAnswered, opRejected, opTransport:
 		s = fmt.Sprintf("call %d of a%d %s", m.name+1, m.who+1, m.Op)
 	case opDeliver:
-		s = fmt.Sprintf("what was under way arrives: %s", Op(m.stray))
+		s = "what was under way arrives, of something that is over"
+		if m.stray != 0 {
+			s = fmt.Sprintf("what was under way arrives: %s", Op(m.stray))
+		}
 	case opWait, opFire, opDrain:
 		s = m.Op.String()
 	}
@@ -97,6 +100,14 @@ func (m Move) String() string {
 	case plain:
 	}
 	return s
+}
+
+// wantedKind is what a completion under way says, 0 if that does not matter any more.
+func (w *world) wantedKind(s *stray) Op {
+	if s.ticket != 0 && w.ticketOf(s.ticket) == nil || s.ticket == 0 && w.outlived(s.of) {
+		return 0
+	}
+	return s.kind
 }
 
 // moves appends everything that may happen now, in a fixed order, and returns the number of
@@ -183,7 +194,7 @@ func (w *world) serverMoves(to []Move, fair *int) []Move {
 		if *fair < 0 {
 			*fair = len(to)
 		}
-		to = append(to, Move{Op: opDeliver, who: i, stray: uint8(w.env.strays[i].kind)})
+		to = append(to, Move{Op: opDeliver, who: i, stray: uint8(w.wantedKind(&w.env.strays[i]))})
 	}
 	for c := range w.procs() {
 		to = w.procMoves(to, fair, int8(c)+1, &w.env.procs[c])
