@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -25,9 +26,9 @@ type Draft struct {
 	tape  Tape
 	mix   *Mix
 	fault *Faults
-	acts  []Op
+	acts  []Op // those that the mix knows, as often as they weigh
 	now   lifecycle.Instant
-	token [draftTenants + 1]uint32
+	born  [draftTenants + 1]bool // at some time; the dead are still asked for something
 	holds [draftTenants + 1][draftNames + 1]Target
 }
 
@@ -67,19 +68,22 @@ func NewDraft(o Options) *Draft {
 func (d *Draft) tell() {
 	m := d.mix
 	for _, a := range []struct {
-		op   Op
-		asks int
-	}{{OpDispatch, 1}, {OpDeclare, 1}, {OpBorn, 1}, {OpDial, 1}, {OpRelease, m.Release}, {OpDie, m.Die + m.DieInTurn + m.Reborn},
-		{OpCancel, m.Cancel}, {OpEnsure, m.Ensure + m.Rotate + m.Upsert}, {OpReconnect, m.Reconnect}, {OpReload, m.Reload},
-		{OpConfigure, m.Configure}, {OpRestart, m.Restart}, {OpDown, d.fault.Flapping}, {OpExpire, d.fault.Expire}, {OpDrain, m.Abrupt}} {
-		if a.asks > 0 {
-			d.acts = append(d.acts, a.op)
+		op             Op
+		asks, strength int
+	}{{OpDispatch, 1, 12}, {OpDial, 1, 6}, {OpDeclare, 1, 3}, {OpBorn, 1, 2}, {OpRelease, m.Release, 2},
+		{OpDie, m.Die + m.DieInTurn + m.Reborn, 2}, {OpCancel, m.Cancel, 2}, {OpEnsure, m.Ensure + m.Rotate + m.Upsert, 2},
+		{OpReconnect, m.Reconnect, 2}, {OpReload, m.Reload, 1}, {OpConfigure, m.Configure, 1}, {OpRestart, m.Restart, 1},
+		{OpDown, d.fault.Flapping, 1}, {OpExpire, d.fault.Expire, 1}, {OpDrain, m.Abrupt, 1}} {
+		for range a.strength {
+			if a.asks > 0 {
+				d.acts = append(d.acts, a.op)
+			}
 		}
 	}
 }
 
-// Ops lists the decisions that the draft may make.
-func (d *Draft) Ops() []Op { return d.acts }
+// Ops lists the kinds of decisions that the draft may make.
+func (d *Draft) Ops() []Op { return slices.Compact(slices.Clone(d.acts)) }
 
 // Full says that no decision fits in any more.
 func (d *Draft) Full() bool { return len(d.tape.Entries) >= MaxDraft }
@@ -93,14 +97,14 @@ func (d *Draft) Any(draw Draw) { d.Add(d.acts[draw("op", len(d.acts))], draw) }
 // Add drafts a decision of one kind, some time after the last. Kinds that the mix does not
 // know, and what does not fit in any more, are left out.
 func (d *Draft) Add(op Op, draw Draw) {
-	if d.Full() || !d.knows(op) {
-		return
+	if d.Full() || !slices.Contains(d.acts, op) || op == OpDrain && draw("drains", 8) < 7 {
+		return // nothing comes after a drain
 	}
 	d.now += lifecycle.Instant(d.wait(draw))
 	e := Entry{At: d.now, Op: op}
 	switch op {
 	case OpDial:
-		e.Target, e.Dial = d.target(draw, uint32(draw("tenant", draftTenants+1))), d.dial(draw)
+		e.Target, e.Dial = d.dialed(draw), d.dial(draw)
 	case OpConfigure:
 		e.Set = &Change{d.span("T", draw), draw("live", 4)}
 		e.Set.IdleTimeout = max(e.Set.IdleTimeout, MinPeriod)
@@ -117,21 +121,23 @@ func (d *Draft) Add(op Op, draw Draw) {
 		e.Tenant = 1 + uint32(draw("tenant", draftTenants))
 		d.act(&e, draw)
 	}
-	d.tape.Entries = append(d.tape.Entries, e)
+	d.append(&e)
+}
+
+func (d *Draft) append(e *Entry) {
+	if d.Full() {
+		return
+	}
+	d.tape.Entries = append(d.tape.Entries, *e)
 	d.tape.For = max(time.Second, time.Duration(d.now)+d.tape.Config.IdleTimeout)
 }
 
-func (d *Draft) knows(op Op) bool {
-	for _, a := range d.acts {
-		if a == op {
-			return true
-		}
-	}
-	return false
-}
-
-// act completes what a tenant does.
+// act completes what a tenant does. Whoever was never born is born first.
 func (d *Draft) act(e *Entry, draw Draw) {
+	if !d.born[e.Tenant] && e.Op != OpBorn {
+		d.append(&Entry{At: d.now, Op: OpBorn, Tenant: e.Tenant})
+	}
+	d.born[e.Tenant] = true
 	if e.Op == OpBorn || e.Op == OpDie {
 		d.holds[e.Tenant] = [draftNames + 1]Target{}
 		return
@@ -139,12 +145,33 @@ func (d *Draft) act(e *Entry, draw Draw) {
 	e.Name = 1 + uint8(draw("name", draftNames))
 	switch e.Op {
 	case OpDispatch:
+		d.provide(e, draw)
 		e.Call = d.call(draw)
+	case OpEnsure, OpReconnect:
+		d.provide(e, draw)
 	case OpRelease:
 		d.holds[e.Tenant][e.Name] = Target{}
 	case OpDeclare:
 		d.declare(e, draw)
 	}
+}
+
+// provide mostly makes sure that there is a claim for what a tenant wants.
+func (d *Draft) provide(e *Entry, draw Draw) {
+	if d.holds[e.Tenant][e.Name] == (Target{}) && draw("unclaimed", 8) < 7 {
+		claim := Entry{At: d.now, Op: OpDeclare, Tenant: e.Tenant, Name: e.Name}
+		d.declare(&claim, draw)
+		d.append(&claim)
+	}
+}
+
+// dialed is the target whose next incarnation is described: mostly one that is claimed.
+func (d *Draft) dialed(draw Draw) Target {
+	tenant := 1 + uint32(draw("tenant", draftTenants))
+	if held := d.holds[tenant][1+draw("name", draftNames)]; held != (Target{}) {
+		return held
+	}
+	return d.target(draw, uint32(draw("own", 2))*tenant)
 }
 
 // declare claims a target. A claim moves only where the mix knows moves.

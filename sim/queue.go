@@ -95,12 +95,14 @@ func (w *world) places() int {
 }
 
 // lacking is how many incarnations more must be stopped for those who queue; negative if too many
-// are. What is being stopped makes room, and what is stuck does not.
-func (w *world) lacking() int {
+// are. What is being stopped makes room, and what is stuck does not. A stop whose last grace ends at
+// this very instant counts as the caller says, since the subject may not have been woken yet.
+func (w *world) lacking(stuckNow bool) int {
 	leaving := 0
 	for i := range w.peers {
 		p := &w.peers[i]
-		stuck := p.stage == lifecycle.StageKill && w.now >= p.stagedAt+lifecycle.Instant(w.cfg.KillGrace)
+		ends := p.stagedAt + lifecycle.Instant(w.cfg.KillGrace)
+		stuck := p.stage == lifecycle.StageKill && (w.now > ends || stuckNow && w.now == ends)
 		if p.live && p.stage != lifecycle.NoStage && !stuck {
 			leaving++
 		}
@@ -113,14 +115,14 @@ func (w *world) checkReclaimed() {
 	if w.reclaimedAt != w.epoch {
 		return
 	}
-	if n := w.lacking(); n < 0 {
+	if n := w.lacking(true); n < 0 {
 		w.fail("RECLAIM", "%d more were stopped to make room than the %d attempts that queue need", -n, w.queued)
 	}
 }
 
 // checkStarved finds attempts that queue although something could be stopped for them.
 func (w *world) checkStarved() {
-	if w.cfg.MaxLive == 0 || w.queued == 0 || w.draining || w.places() <= 0 || w.lacking() <= 0 {
+	if w.cfg.MaxLive == 0 || w.queued == 0 || w.draining || w.places() <= 0 || w.lacking(false) <= 0 {
 		return
 	}
 	for id := range w.peers {
