@@ -48,6 +48,7 @@ func (w *world) checkStep() {
 	if l := &w.leaving; l.owner != 0 && l.told != lifecycle.NoState && l.told != lifecycle.Disconnected {
 		w.fail("FAREWELL", "a claim left a peer that was %s and was not told so", l.told)
 	}
+	w.checkTickets()
 	live := 0
 	for c := range w.procs() {
 		p := &w.env.procs[c]
@@ -59,7 +60,6 @@ func (w *world) checkStep() {
 	if most := w.opt.Config.MaxLive; most > 0 && live > most {
 		w.fail("CAP-LIVE", "%d incarnations live, the bound is %d", live, most)
 	}
-	w.checkTickets()
 }
 
 func (w *world) checkProc(c int8, p *proc) {

@@ -2,13 +2,10 @@ package explore
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
 // faultsOf reads a list of faults that a test writes.
@@ -110,116 +107,6 @@ func TestSymmetryLosesNothing(t *testing.T) {
 	}
 }
 
-// mutant is the machine with one thing wrong. It keeps nothing beside the machine.
-type mutant struct {
-	*lifecycle.Machine
-	in   func(*lifecycle.Machine, *lifecycle.Input) (swallow bool)
-	out  func(*lifecycle.Machine, lifecycle.Input, *lifecycle.Output)
-	view func(*lifecycle.View)
-}
-
-func (m *mutant) Step(now lifecycle.Instant, in lifecycle.Input) (out lifecycle.Output) {
-	if m.in == nil || !m.in(m.Machine, &in) {
-		out = m.Machine.Step(now, in)
-	}
-	if m.out != nil {
-		m.out(m.Machine, in, &out)
-	}
-	return out
-}
-
-func (m *mutant) View(id lifecycle.PeerID) lifecycle.View {
-	v := m.Machine.View(id)
-	if m.view != nil {
-		m.view(&v)
-	}
-	return v
-}
-
-func (m *mutant) CopyTo(to Subject) { m.CopyInto(to.(*mutant).Machine) }
-
-// planted is a mutant, the faults that it takes to see it, and what sees it.
-type planted struct {
-	name   string
-	want   string
-	faults string
-	m      mutant
-	config func(*lifecycle.Config)
-}
-
-func (p *planted) options(t testing.TB) Options {
-	return Options{Agents: 2, Configs: 2, Faults: faultsOf(t, p.faults), Drain: true, States: 300_000, Subject: func(cfg lifecycle.Config) Subject {
-		if p.config != nil {
-			p.config(&cfg)
-		}
-		x := p.m
-		x.Machine = lifecycle.New(cfg)
-		return &x
-	}}
-}
-
-// ofNow takes a completion of any generation for one of the newest.
-func ofNow(m *lifecycle.Machine, in *lifecycle.Input) bool {
-	if v := m.View(in.Peer); in.Peer != 0 && v.State != lifecycle.NoState && in.Gen < v.Gen {
-		in.Gen = v.Gen
-	}
-	return false
-}
-
-func without[E any](list []E, drop func(E) bool) []E { return slices.DeleteFunc(list, drop) }
-
-var mutants = []planted{
-	{name: "ignores generations", want: "PROC-GEN STALE STATUS GEN", faults: "late", m: mutant{in: ofNow}},
-	{name: "ignores generations of copies", want: "STALE STATUS", faults: "twice", m: mutant{in: ofNow}},
-	{name: "lets old news of a failure end a new attempt", want: "STALE", faults: "late", m: mutant{in: func(m *lifecycle.Machine, in *lifecycle.Input) bool {
-		return in.Kind == lifecycle.InConnectFailed && ofNow(m, in)
-	}}},
-	{name: "loses the waiters of a failed attempt", want: "LISTED", faults: "fail", m: mutant{out: func(_ *lifecycle.Machine, _ lifecycle.Input, out *lifecycle.Output) {
-		out.Replies = without(out.Replies, func(r lifecycle.Reply) bool {
-			return r.Reason == lifecycle.ReasonFailed && r.Cause == lifecycle.ReasonConnect
-		})
-	}}},
-	{name: "tells nobody of a broken session", want: "EVENT-MISSING", faults: "break", m: mutant{out: func(_ *lifecycle.Machine, in lifecycle.Input, out *lifecycle.Output) {
-		if in.Kind == lifecycle.InBroken {
-			out.Events = nil
-		}
-	}}},
-	{name: "forgets to stop what nobody claims", want: "PROC-CLAIM", faults: "none", m: mutant{out: func(_ *lifecycle.Machine, in lifecycle.Input, out *lifecycle.Output) {
-		if in.Kind == lifecycle.InRelease {
-			out.Effects = without(out.Effects, func(e lifecycle.Effect) bool { return e.Kind == lifecycle.EffectStop })
-		}
-	}}},
-	{name: "never hears of an exit", want: "PROC-CLAIM", faults: "none", m: mutant{in: func(_ *lifecycle.Machine, in *lifecycle.Input) bool { return in.Kind == lifecycle.InExited }}},
-	{name: "skips a rung", want: "LADDER", faults: "stubborn", m: mutant{out: func(_ *lifecycle.Machine, _ lifecycle.Input, out *lifecycle.Output) {
-		out.Effects = without(out.Effects, func(e lifecycle.Effect) bool {
-			return e.Kind == lifecycle.EffectStop && e.Stage == lifecycle.StageTerminate
-		})
-	}}},
-	{name: "evicts too early", want: "EVICT-EARLY", faults: "none", config: func(c *lifecycle.Config) { c.IdleTimeout /= 2 }},
-	{name: "evicts too late", want: "EVICT-LATE", faults: "none", config: func(c *lifecycle.Config) { c.IdleTimeout *= 3 }},
-	{name: "forgives a call that did not land", want: "CALL-FAILS", faults: "transport", m: mutant{in: func(_ *lifecycle.Machine, in *lifecycle.Input) bool {
-		if in.Done == lifecycle.DoneTransport {
-			in.Done = lifecycle.DoneAnswered
-		}
-		return false
-	}}},
-	{name: "does not care about cancels", want: "CANCEL", faults: "none", m: mutant{in: func(_ *lifecycle.Machine, in *lifecycle.Input) bool { return in.Kind == lifecycle.InCancel }}},
-	{name: "admits to another's peer", want: "ISOLATION ADMIT-UP", faults: "none", m: mutant{out: func(m *lifecycle.Machine, _ lifecycle.Input, out *lifecycle.Output) {
-		for i := range out.Replies {
-			other := m.View(3 - out.Replies[i].Peer)
-			if out.Replies[i].Kind == lifecycle.ReplyReady && other.State == lifecycle.Connected {
-				out.Replies[i].Peer, out.Replies[i].Gen = other.Peer, other.Gen
-			}
-		}
-	}}},
-	{name: "panics", want: "PANIC", faults: "none", m: mutant{in: func(_ *lifecycle.Machine, in *lifecycle.Input) bool {
-		if in.Kind == lifecycle.InReconnect {
-			panic("index out of range")
-		}
-		return false
-	}}},
-}
-
 // TestPlantedBugsAreFound on a path that breaks the rule again when it is walked alone, and
 // that no shorter one does.
 func TestPlantedBugsAreFound(t *testing.T) {
@@ -234,7 +121,9 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			if again == nil || again.ID != r.Violation.ID {
 				t.Errorf("the path alone breaks %v, the search said %v", again, r.Violation)
 			}
-			o.Depth = len(r.Moves) - 1
+			if o.Depth = len(r.Moves) - 1; o.Depth == 0 {
+				return
+			}
 			if shorter := mustRun(t, o); shorter.Violation != nil {
 				t.Errorf("%d moves are enough, the path has %d", len(shorter.Moves), len(r.Moves))
 			}
