@@ -63,6 +63,9 @@ func (d *daemon) connectEnded(x *process, up bool, why lifecycle.Reason) {
 			d.become(p, lifecycle.Connected, lifecycle.NoReason, x.tools)
 		}
 	default:
+		if up {
+			x.phase = lifecycle.Up
+		}
 		d.stop(x)
 		if e != nil && !up {
 			d.become(p, lifecycle.Failed, why, 0)
@@ -133,6 +136,8 @@ func (d *daemon) broken(x *process) {
 	case x.phase == lifecycle.Up:
 		x.phase = lifecycle.Broken
 		d.sessionOver(x, lifecycle.ReasonBroken)
+	case x.phase == lifecycle.Stopping:
+		d.sessionOver(x, lifecycle.ReasonBroken)
 	}
 }
 
@@ -198,9 +203,7 @@ func (d *daemon) stop(x *process) {
 	case lifecycle.Absent, lifecycle.Stopping:
 		return
 	case lifecycle.Dialing:
-		if d.opt.Caller != CallerDropped {
-			d.effect(lifecycle.Effect{Kind: lifecycle.EffectAbandonDial, Peer: x.peer.id, Gen: x.gen})
-		}
+		d.effect(lifecycle.Effect{Kind: lifecycle.EffectAbandonDial, Peer: x.peer.id, Gen: x.gen})
 	case lifecycle.Up, lifecycle.Broken:
 	}
 	x.phase = lifecycle.Stopping

@@ -9,6 +9,7 @@ import (
 // call is a tool call in flight on a process.
 type call struct {
 	ticket lifecycle.Ticket
+	owner  lifecycle.OwnerID
 	on     *process
 	ended  bool
 }
@@ -30,7 +31,7 @@ func (d *daemon) call(t lifecycle.Ticket, c claim, p *peer) {
 		d.refuse(t, p, lifecycle.ReasonFailed)
 		return
 	}
-	k := &call{ticket: t, on: x}
+	k := &call{ticket: t, owner: c.owner, on: x}
 	d.calls[t] = k
 	x.calls = append(x.calls, k)
 	d.inFlight++
@@ -58,7 +59,7 @@ func (d *daemon) callDone(t lifecycle.Ticket, done lifecycle.DoneKind) {
 // edge". OPEN (mark): the id may have been evicted, reconnected or declared anew since the call went out.
 func (d *daemon) markFailed(p *peer, why lifecycle.Reason) {
 	e := p.entry
-	if e == nil || e.state == lifecycle.Failed || d.draining {
+	if e == nil || e.state == lifecycle.Failed {
 		return
 	}
 	if d.opt.Mark == MarkIfConnected && e.state != lifecycle.Connected {

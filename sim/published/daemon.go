@@ -2,6 +2,7 @@ package published
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
@@ -28,6 +29,10 @@ type daemon struct {
 	inFlight int
 	seq      uint64
 	out      lifecycle.Output
+
+	arrivals  uint64   // waits that began
+	answering uint64   // the place of the wait whose end is being answered, 0 for what did not wait
+	places    []uint64 // by answer of this step
 }
 
 // peer is an id: the fingerprint that declarations and processes are filed under.
@@ -81,9 +86,22 @@ func (d *daemon) Step(now lifecycle.Instant, in lifecycle.Input) lifecycle.Outpu
 	d.now = now
 	d.out.Effects = d.out.Effects[:0]
 	d.out.Events = d.out.Events[:0]
-	d.out.Replies = d.out.Replies[:0]
+	d.out.Replies, d.places = d.out.Replies[:0], d.places[:0]
 	d.handle(&in)
+	sort.Stable(inOrder{d})
 	return d.out
+}
+
+// inOrder gives the answers of one step in the order in which their waits began: tasks
+// that become ready at one instant have no order in the document.
+type inOrder struct{ d *daemon }
+
+func (o inOrder) Len() int           { return len(o.d.places) }
+func (o inOrder) Less(i, j int) bool { return o.d.places[i] < o.d.places[j] }
+func (o inOrder) Swap(i, j int) {
+	d := o.d
+	d.places[i], d.places[j] = d.places[j], d.places[i]
+	d.out.Replies[i], d.out.Replies[j] = d.out.Replies[j], d.out.Replies[i]
 }
 
 func (d *daemon) handle(in *lifecycle.Input) {
@@ -112,6 +130,8 @@ func (d *daemon) handle(in *lifecycle.Input) {
 		d.configure(in.Config)
 	case lifecycle.InDrain:
 		d.drain()
+	case lifecycle.InWriteOff:
+		d.writeOff(in)
 	case lifecycle.InStarted, lifecycle.InSpawned: // for budgets and bounds that it does not have
 	default:
 		panic(fmt.Sprintf("PUBLISHED-INPUT: an input of kind %s", in.Kind))
@@ -143,6 +163,7 @@ func (d *daemon) View(id lifecycle.PeerID) lifecycle.View {
 	v.Gen, v.State, v.Waiters = p.gen, lifecycle.Disconnected, len(p.waiters)
 	if e := p.entry; e != nil {
 		v.State, v.Reason, v.Tools, v.Since, v.Claims = e.state, e.reason, e.tools, e.since, len(e.refs)
+		v.RetryAt = d.retryAt(e)
 	}
 	if n := len(p.running); n > 0 && p.running[n-1].gen == p.gen {
 		x := p.running[n-1]
@@ -216,7 +237,10 @@ func (d *daemon) emit(p *peer, c claim, ev lifecycle.Event) {
 
 func (d *daemon) effect(e lifecycle.Effect) { d.out.Effects = append(d.out.Effects, e) }
 
-func (d *daemon) reply(r lifecycle.Reply) { d.out.Replies = append(d.out.Replies, r) }
+func (d *daemon) reply(r lifecycle.Reply) {
+	d.out.Replies = append(d.out.Replies, r)
+	d.places = append(d.places, d.answering)
+}
 
 // refuse answers a ticket with no; 0 names none.
 func (d *daemon) refuse(t lifecycle.Ticket, p *peer, why lifecycle.Reason) {
@@ -226,6 +250,9 @@ func (d *daemon) refuse(t lifecycle.Ticket, p *peer, why lifecycle.Reason) {
 	r := lifecycle.Reply{Kind: lifecycle.ReplyRefused, Ticket: t, Reason: why, RetryAt: lifecycle.Never}
 	if p != nil {
 		r.Peer, r.Gen = p.id, p.gen
+	}
+	if why == lifecycle.ReasonFailed {
+		r.Cause, r.RetryAt = p.entry.reason, d.retryAt(p.entry)
 	}
 	d.reply(r)
 }

@@ -19,9 +19,11 @@
 // way that is neutral for what is under test: a stop goes through a ladder of signals and its exit is
 // observed; calls have a timeout, which is an outcome of the transport; the standing of a peer is
 // told to an owner that joins it, and that it is gone to one that leaves; an owner's death is an
-// unregister of all its claims; a waiter whose claim or caller goes is answered at once; a tool list
-// that was read again is taken over; a drain stops everything. Bounds, policies, start
-// budgets and a period of their own for failures are ignored; [Fit] takes them out of a run.
+// unregister of all its claims, and its calls are abandoned; a waiter whose claim or caller goes is
+// answered at once; a refusal gives the reason and the tick at which the failure ages; answers of one
+// step come in the order in which the waits began; a tool list that was read again is taken over; a
+// drain stops everything. Bounds, policies, start budgets and a period of their own for failures are
+// ignored, and a write-off is refused; [Fit] takes them out of a run. README.md has the whole list.
 //
 // # How waiting is written
 //

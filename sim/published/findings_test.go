@@ -41,7 +41,7 @@ var findings = []finding{
 0s t1 born
 0s t1 declare m1 s1
 0s t1 dispatch m1 answered 20s
-5s t1 die
+5s t1 release m1
 5s t2 born
 5s t2 declare m1 s1`},
 	{name: "old-call-fails-reconnect", rule: "EVENT-PATH", breaks: "mended,mark=always", holds: "mended", entries: `
@@ -130,7 +130,7 @@ var findings = []finding{
 0s dial s1 connects 1s tools=1 obeys=close stop=1s
 10m0s t1 dispatch m1 transport 1s
 45m0s t1 reconnect m1`},
-	{name: "connecting-for-ever", rule: "STATUS", breaks: "mended,caller=dropped", holds: "mended", entries: `
+	{name: "connecting-for-ever", rule: "CONNECT-CUT", breaks: "mended,caller=dropped", holds: "mended", entries: `
 0s t1 born
 0s t1 declare m1 s1
 0s dial s1 connects 5s tools=1 obeys=close stop=10ms

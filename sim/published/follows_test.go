@@ -104,7 +104,7 @@ func TestNewcomerIsRefusedForAnOldCall(t *testing.T) {
 		l.claimed(1)
 		l.feed(lifecycle.Dispatch(ticket1, 1, 1))
 		l.at(time.Second, lifecycle.InputConnected(1, 1, 3))
-		l.at(5*time.Second, lifecycle.OwnerDied(1))
+		l.at(5*time.Second, lifecycle.Release(0, 1, 1))
 		l.claimed(2)
 		l.at(6*time.Second, lifecycle.Exited(1, 1))
 		l.at(10*time.Second, lifecycle.Dispatch(ticket2, 2, 1))
@@ -133,6 +133,24 @@ func TestCallMeetsAnEviction(t *testing.T) {
 		}
 		l.at(37*time.Minute+31*time.Second, lifecycle.Exited(1, 1))
 		l.wants(readings, 2, 1, lifecycle.Connecting)
+	}
+}
+
+// An attempt that ends with its caller leaves its peer Connecting, with nothing behind it, for as long as
+// nobody calls.
+func TestConnectingForEver(t *testing.T) {
+	for readings, state := range map[string]lifecycle.State{"mended,caller=dropped": lifecycle.Connecting, "mended": lifecycle.Disconnected, "machine": lifecycle.Disconnected} {
+		l := newLab(t, readings)
+		l.claimed(1)
+		l.feed(lifecycle.Dispatch(ticket1, 1, 1))
+		l.at(time.Second, lifecycle.Cancel(ticket1))
+		l.at(2*time.Second, lifecycle.InputConnected(1, 1, 3))
+		l.until(time.Hour)
+		l.feed(lifecycle.Exited(1, 1))
+		l.until(24 * time.Hour)
+		if v := l.subject.View(1); v.State != state || v.Phase != lifecycle.Absent || l.dials != 1 {
+			t.Errorf("%s: after a day %s, %s, %d dials; want %s, absent, 1", readings, v.State, v.Phase, l.dials, state)
+		}
 	}
 }
 

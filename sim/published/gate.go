@@ -9,15 +9,16 @@ import (
 // op is a task: a dispatch, an upsert's connect, a reconnect, or an eviction by the reaper. It waits
 // in at most one place: the gate of its entry, the outcome of its connect, the end of a process.
 type op struct {
-	kind   opKind
-	ticket lifecycle.Ticket // 0 when nobody waits for its answer any more
-	claim  claim
-	peer   *peer
-	entry  *entry // that it began with; the peer may have another one by now
-	joins  bool   // a reconnect that met an attempt
-	force  bool   // a reconnect, which connects a Failed peer too
-	gen    lifecycle.Generation
-	next   func(*op) // what to go on with when the process that it waits for has ended
+	kind    opKind
+	ticket  lifecycle.Ticket // 0 when nobody waits for its answer any more
+	claim   claim
+	arrival uint64 // its place among all waits
+	peer    *peer
+	entry   *entry // that it began with; the peer may have another one by now
+	joins   bool   // a reconnect that met an attempt
+	force   bool   // a reconnect, which connects a Failed peer too
+	gen     lifecycle.Generation
+	next    func(*op) // what to go on with when the process that it waits for has ended
 }
 
 type opKind uint8
@@ -67,6 +68,8 @@ func (d *daemon) begin(o *op) {
 	o.joins = o.entry.state == lifecycle.Connecting
 	d.waiting[o.ticket] = o
 	o.peer.waiters = append(o.peer.waiters, o)
+	d.arrivals++
+	o.arrival = d.arrivals
 	if o.kind == opDispatch && (o.entry.state != lifecycle.Failed || d.opt.Failed == FailedCallIsUse) {
 		o.entry.used = d.now
 	}
@@ -145,6 +148,8 @@ func (d *daemon) finish(o *op) {
 	}
 	t := o.ticket
 	d.endWait(o)
+	d.answering = o.arrival
+	defer func() { d.answering = 0 }()
 	p := d.byOwner[o.claim]
 	if o.kind == opDispatch {
 		d.call(t, o.claim, p)

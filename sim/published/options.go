@@ -2,6 +2,7 @@ package published
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -187,15 +188,17 @@ func Mix() *sim.Mix {
 	return o.Mix
 }
 
-// Fit takes out of a run what the document does not know: policies of a claim, bounds of what
-// runs, dials and queues, start budgets, and a period of their own for failures.
+// Fit takes out of a run what the document does not know: policies of a claim, an operator's word
+// that a process which will not end is written off, bounds of what runs, dials, queues and waits,
+// start budgets, and a period of their own for failures.
 func Fit(o *sim.Options) {
 	if o.Mix != nil {
 		m := *o.Mix
-		m.Policy = 0
+		m.Policy, m.WriteOff = 0, 0
 		o.Mix = &m
 	}
 	c := &o.Config
 	c.MaxLive, c.MaxDialing, c.MaxSpawning, c.MaxQueued = 0, 0, 0, 0
 	c.StartTimeout, c.FailedRetry = 0, 0
+	c.MaxWaiters = math.MaxInt32
 }

@@ -50,6 +50,16 @@ func (d *daemon) nextTick() lifecycle.Instant {
 	return at
 }
 
+// retryAt is the tick at which a failure ages if nothing else happens.
+func (d *daemon) retryAt(e *entry) lifecycle.Instant {
+	tick := lifecycle.Instant(d.cfg.IdleTimeout) / 4
+	if e.state != lifecycle.Failed || tick == 0 {
+		return lifecycle.Never
+	}
+	due := e.used + lifecycle.Instant(d.cfg.IdleTimeout)
+	return d.reaper.origin + (due-d.reaper.origin+tick-1)/tick*tick
+}
+
 // expired: "Seconds a peer may sit unused before the reaper stops it." (Configuration). OPEN (clock):
 // whether a peer with a call in flight sits unused.
 func (d *daemon) expired(p *peer) bool {

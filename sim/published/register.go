@@ -90,8 +90,23 @@ func (d *daemon) ownerDied(id lifecycle.OwnerID) {
 		d.unref(d.byOwner[c], c)
 		d.refuseTickets(d.byOwner[c], c, lifecycle.ReasonDeadOwner)
 	}
+	d.abandonCallsOf(id)
 	for _, n := range o.names {
 		d.unregister(claim{id, n})
+	}
+}
+
+// abandonCallsOf ends what the dead have in flight, since nobody is left to read its answer.
+func (d *daemon) abandonCallsOf(id lifecycle.OwnerID) {
+	for _, p := range d.peers[1:] {
+		for _, x := range p.running {
+			for _, c := range slices.Clone(x.calls) {
+				if c.owner == id {
+					d.endCall(c)
+					d.abandon(c, lifecycle.ReasonDeadOwner)
+				}
+			}
+		}
 	}
 }
 
@@ -101,6 +116,17 @@ func (d *daemon) unregister(c claim) {
 	p := d.byOwner[c]
 	delete(d.byOwner, c)
 	d.tearDownIfUnclaimed(p)
+}
+
+// writeOff refuses what the document does not know: whatever outlives its stop is waited for.
+func (d *daemon) writeOff(in *lifecycle.Input) {
+	why := lifecycle.ReasonNotStuck
+	if d.byOwner[claim{in.Owner, in.Name}] == nil {
+		why = lifecycle.ReasonNoClaim
+	}
+	if d.mayAct(in) {
+		d.refuse(in.Ticket, nil, why)
+	}
 }
 
 func (d *daemon) refuseTickets(p *peer, c claim, why lifecycle.Reason) {

@@ -20,7 +20,7 @@ var broken = []struct {
 	rules    []string
 }{
 	{"machine", nil},
-	{"", []string{"EVICT-EARLY", "STATUS", "EVICT-BUSY", "AGE-EARLY", "EVENT-PATH", "AGE-LATE", "PROC-ONE", "EVICT-LATE"}},
+	{"", []string{"EVICT-EARLY", "STATUS", "EVICT-BUSY", "AGE-EARLY", "EVENT-PATH", "AGE-LATE", "PROC-ONE", "EVICT-LATE", "NEVER-EVICTED"}},
 	{"kind", []string{"STATUS"}},
 	{"mended", nil},
 	{"mended,death=at-call", []string{"STATUS"}},
@@ -33,14 +33,15 @@ var broken = []struct {
 	{"mended,evict=state-first,successor=at-once", []string{"PROC-ONE"}},
 	{"mended,reconnect=ungated", nil},
 	{"mended,reconnect=ungated,successor=at-once", []string{"PROC-ONE"}},
-	{"mended,evict=process-first", []string{"STATUS", "AGE-LATE"}},
-	{"mended,failed-call=use", []string{"AGE-LATE"}},
+	{"mended,evict=process-first", []string{"STATUS", "AGE-LATE", "FAILED-FOREVER"}},
+	{"mended,failed-call=use", []string{"AGE-LATE", "FAILED-FOREVER"}},
 	{"mended,clock=answer", []string{"EVICT-BUSY"}},
 	{"mended,clock=dispatch", []string{"EVICT-EARLY", "EVICT-BUSY", "AGE-EARLY"}},
-	{"mended,sweep=one-by-one", []string{"EVICT-LATE", "AGE-LATE"}},
+	{"mended,sweep=one-by-one", []string{"EVICT-LATE", "AGE-LATE", "NEVER-EVICTED", "FAILED-FOREVER"}},
 	{"mended,reaped=collected", []string{"SETTLED"}},
-	{"mended,sweep=one-by-one,reaped=collected", []string{"EVICT-LATE", "AGE-LATE", "EVICT-EARLY", "EVICT-BUSY", "AGE-EARLY"}},
-	{"mended,caller=dropped", []string{"STATUS", "QUEUE-IDLE"}},
+	{"mended,sweep=one-by-one,reaped=collected", []string{"EVICT-LATE", "AGE-LATE", "NEVER-EVICTED", "FAILED-FOREVER",
+		"EVICT-EARLY", "EVICT-BUSY", "AGE-EARLY"}},
+	{"mended,caller=dropped", []string{"CONNECT-CUT", "QUEUE-IDLE"}},
 }
 
 // A search over a swarm finds no other rules broken than README.md says.
