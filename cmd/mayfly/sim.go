@@ -41,7 +41,8 @@ const simUsage = `usage: mayfly sim [flags]
 
 Drives the lifecycle machine through a busy daemon's days in virtual time and checks
 every step. Equal flags give equal output, byte for byte. A broken rule ends the run with
-exit code 1 and leaves a tape to replay, a small one, and a scenario. Without flags: seed 1, 200 tenants, 24 hours.
+exit code 1 and leaves a tape to replay, a small one, and a scenario. Without flags: seed 1,
+200 tenants, 24 hours, with the features and faults that the seed draws.
 
 `
 
