@@ -32,8 +32,8 @@ type Options struct {
 	Mix     *Mix    // what tenants do; nil means DefaultMix
 	Faults  *Faults // what servers do; nil means DefaultFaults
 	// Swarm draws from the seed what was left zero: which features and faults there are and how
-	// strong, the configuration, and a small size. Runs that differ in what exists find more
-	// than runs that all contain everything.
+	// strong, the configuration as a whole, and a small size. Runs that differ in what exists
+	// find more than runs that all contain everything. WithDefaults shows the draw.
 	Swarm bool
 	// Schedule orders what happens at one instant; the zero value is FIFO.
 	Schedule Schedule
