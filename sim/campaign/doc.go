@@ -35,6 +35,8 @@
 // The first seed of a shape is written in full, all are counted. After Options.Shrinks seeds of
 // one rule no more of them are shrunk; they count as failures of that rule without a shape.
 //
+// Any seed can be seen again by a campaign of the same Draw with Seeds 1, in a directory of its own.
+//
 // Some seeds also go through sim.Guard. One that depends on more than its options is a failure
 // of the rule DETERMINISM.
 //
