@@ -327,9 +327,7 @@ func (x *translator) describe(s *script) (*scenarios.File, error) {
 		return s.everything(i)
 	})
 	if len(s.everything(len(s.lines)-1)) == 0 { // nobody is left to ask
-		q := scenarios.Query{Kind: scenarios.Events, Agent: bystander}
-		f.Lines = append(f.Lines, scenarios.Line{Command: scenarios.Agent{Name: bystander}},
-			scenarios.Line{Command: scenarios.Expect{Query: q, Want: scenarios.None}})
+		x.standBy(f)
 	}
 	for i, l := range f.Lines {
 		if _, ok := l.Command.(scenarios.Only); ok { // whose answers these are
@@ -340,5 +338,24 @@ func (x *translator) describe(s *script) (*scenarios.File, error) {
 	if err == nil {
 		err = scenarios.Update(f, report)
 	}
+	if err == nil {
+		report, err = x.run(f, x.opt.Correct)
+	}
+	if err != nil || report.Err() != nil { // an answer that no line can hold
+		f.Lines = slices.DeleteFunc(f.Lines, func(l scenarios.Line) bool {
+			_, ok := l.Command.(scenarios.Expect)
+			return ok
+		})
+		x.standBy(f)
+		_, err = x.run(f, x.opt.Correct)
+	}
 	return f, err
+}
+
+// standBy lets a file expect that nothing happens to somebody new, since a file has to expect
+// something.
+func (x *translator) standBy(f *scenarios.File) {
+	q := scenarios.Query{Kind: scenarios.Events, Agent: bystander}
+	f.Lines = append(f.Lines, scenarios.Line{Command: scenarios.Agent{Name: bystander}},
+		scenarios.Line{Command: scenarios.Expect{Query: q, Want: scenarios.None}})
 }
