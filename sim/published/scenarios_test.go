@@ -25,8 +25,8 @@ var shown = []struct {
 	{"mended,failed-call=use", []string{"refused-calls-are-not-use"}},
 	{"mended,clock=answer", []string{"in-flight-outlives-t"}},
 	{"mended,clock=dispatch", []string{"call-meets-stopping-peer", "in-flight-outlives-t", "reconnected-stays-for-t", "failed-reconnect-waits-for-t"}},
-	{"mended,sweep=one-by-one", []string{"slow-stop-delays-no-eviction"}},
-	{"mended,sweep=one-by-one,reaped=collected", []string{"slow-stop-spares-who-is-called", "slow-stop-delays-no-eviction"}},
+	{"mended,sweep=one-by-one", []string{"slow-stop-delays-nobody"}},
+	{"mended,sweep=one-by-one,reaped=collected", []string{"slow-stop-spares-who-is-called", "slow-stop-delays-nobody"}},
 	{"mended,caller=dropped", []string{"cancel-during-connect"}},
 }
 
