@@ -59,11 +59,30 @@
 // the world, and the subject's own audit is called where it has one ([Auditor]). Every
 // Options.AuditEvery steps, and at the end, everything is checked.
 //
-// A run ends as a daemon's day should: the workload stops, everybody who waits must be
-// answered within the bounds, then the subject is drained and every process must end. Some
-// runs are drained in the midst of everything instead (Mix.Abrupt). A restart in the midst takes
-// a new subject: all owners are dead, all tickets are over, and processes that a kill left behind
-// are ended before it starts, so that it never meets them. Configuration stays.
+// What only time ends, an unused peer and a failed one, has a watch besides, which runs out
+// whether or not anything touches the peer again.
+//
+// # Two phases
+//
+// A run ends as a daemon's day should. First everything may go wrong. Then the workload stops and
+// all faults end: what is dialed from now on is healthy, and nothing dies by itself. Everybody who
+// waits must be answered within the bounds, and then every claim of every living tenant is called
+// until it works. One that does not within the bounds needs an excuse of the list [Excuses], which
+// Result.Excused counts. At last the subject is drained and every process must end. Some runs are
+// drained in the midst of everything instead (Mix.Abrupt); those have no second phase.
+//
+// # Rare situations
+//
+// [Situations] is a catalogue of what is easily never tried: an owner that dies while its connect
+// is being abandoned, an eviction and a call at one instant, a reconnect during a stop. Every run
+// counts those that it came to (Result.Reached). [Batch] fails when a batch never came to one of
+// them, and [Hunt] has options that come to all of them within a few hundred seeds.
+//
+// # Determinism
+//
+// [Guard] runs options twice, and their tape with other heaps, with other numbers of the peers and
+// on clones of the subject. All must do the same; the first step that differs is reported with
+// what went in and came out on both sides. Whoever runs many seeds guards a share ([Guarded]).
 //
 // # Swarm
 //
