@@ -71,6 +71,10 @@
 // Result.Excused counts. At last the subject is drained and every process must end. Some runs are
 // drained in the midst of everything instead (Mix.Abrupt); those have no second phase.
 //
+// A restart in the midst takes a new subject: all owners are dead, all tickets are over, and
+// processes that a kill left behind are ended before it starts, so that it never meets them.
+// Configuration stays.
+//
 // # Rare situations
 //
 // [Situations] is a catalogue of what is easily never tried: an owner that dies while its connect
