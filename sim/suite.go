@@ -73,7 +73,7 @@ func CheckSuite[S Runner[S]](t S, how Suite, subject func(lifecycle.Config) Subj
 		opt.Subject = NewMachine
 	}
 	opt.Swarm, opt.Record = true, false
-	c := &checker{how: how, opt: opt, seeds: uint64(max(how.Seeds, 0))}
+	c := &checker{how: how, opt: opt, seeds: uint64(max(how.Seeds, 0)), told: map[string]uint64{}}
 	if c.seeds == 0 {
 		c.seeds = suiteSeeds
 		if flagged("test.short") {
@@ -87,7 +87,7 @@ func CheckSuite[S Runner[S]](t S, how Suite, subject func(lifecycle.Config) Subj
 	if tapes := c.kept(); len(tapes) > 0 {
 		t.Run("kept", func(t S) {
 			for _, file := range tapes {
-				t.Run(filepath.Base(file), func(t S) { c.replay(t, file) })
+				t.Run(filepath.Base(file), func(t S) { t.Helper(); c.replay(t, file) })
 			}
 		})
 	}
@@ -99,17 +99,18 @@ func CheckSuite[S Runner[S]](t S, how Suite, subject func(lifecycle.Config) Subj
 	})
 	t.Run("determinism", func(t S) {
 		for i := range max(c.seeds/suiteGuarded, 1) {
-			t.Run(fmt.Sprintf("seed-%d", opt.Seed+i), func(t S) { c.guard(t, opt.Seed+i) })
+			t.Run(fmt.Sprintf("seed-%d", opt.Seed+i), func(t S) { t.Helper(); c.guard(t, opt.Seed+i) })
 		}
 	})
-	t.Run("recovery", func(t S) { c.recovery(t) })
-	t.Run("situations", func(t S) { c.situations(t) })
+	t.Run("recovery", func(t S) { t.Helper(); c.recovery(t) })
+	t.Run("situations", func(t S) { t.Helper(); c.situations(t) })
 }
 
 // runSeeds draws runs, one subtest each, up to the first that breaks a rule.
 func runSeeds[S Runner[S]](t S, c *checker, seeds uint64, order Schedule) {
+	t.Helper()
 	for seed := c.opt.Seed; seed < c.opt.Seed+seeds; seed++ {
-		if !t.Run(fmt.Sprintf("seed-%d", seed), func(t S) { c.run(t, seed, order) }) {
+		if !t.Run(fmt.Sprintf("seed-%d", seed), func(t S) { t.Helper(); c.run(t, seed, order) }) {
 			return
 		}
 	}
@@ -132,6 +133,7 @@ type checker struct {
 	reached Reached
 	whole   uint64 // claims that worked again once all faults had ended
 	excused [nExcuses]uint64
+	told    map[string]uint64 // the seed with which a rule was reported
 }
 
 // place decides where counterexamples go.

@@ -79,9 +79,15 @@ func (f *found) scenario() string {
 	return string(scenarios.Format(&plain))
 }
 
-// report makes a violation small, writes it down and fails the test.
+// report makes a violation small, writes it down and fails the test. A rule is reported in full
+// once.
 func (c *checker) report(t TB, res *Result) {
 	t.Helper()
+	if seed, ok := c.told[res.Violation.ID]; ok {
+		t.Errorf("%s\nbreaks as with seed %d above", headline(res.Violation), seed)
+		return
+	}
+	c.told[res.Violation.ID] = res.Tape.Seed
 	name := fmt.Sprintf("%s-%d", strings.ToLower(fileName(res.Violation.ID)), res.Tape.Seed)
 	f := boil(res, name, c.opt.Subject, suiteReplays)
 	t.Errorf("%s%s", f, f.keep(c.dir, name))
