@@ -15,6 +15,8 @@ type lab struct {
 	now     lifecycle.Instant
 	dials   int
 	stops   int
+	aborts  int // of dials
+	cuts    int // of calls
 	replies map[lifecycle.Ticket]lifecycle.Reply
 }
 
@@ -44,7 +46,11 @@ func (l *lab) feed(in lifecycle.Input) {
 			l.dials++
 		case lifecycle.EffectStop:
 			l.stops++
-		case lifecycle.EffectAbandonDial, lifecycle.EffectAbandonCall, lifecycle.EffectForget:
+		case lifecycle.EffectAbandonDial:
+			l.aborts++
+		case lifecycle.EffectAbandonCall:
+			l.cuts++
+		case lifecycle.EffectForget:
 		}
 	}
 	for _, r := range out.Replies {
@@ -205,5 +211,68 @@ func TestFailureWithoutT(t *testing.T) {
 		l.at(1000*time.Hour, lifecycle.Dispatch(ticket2, 1, 1))
 		l.wantsReply(ticket2, lifecycle.ReplyRefused, lifecycle.ReasonFailed)
 		l.wants(readings, 1, 1, lifecycle.Failed)
+	}
+}
+
+// A call ends with its session, even if its process is being stopped and lives on.
+func TestCallEndsWithItsSession(t *testing.T) {
+	for _, readings := range []string{"", "mended"} {
+		l := newLab(t, readings)
+		l.claimed(1)
+		l.feed(lifecycle.Dispatch(ticket1, 1, 1))
+		l.at(time.Second, lifecycle.InputConnected(1, 1, 3))
+		l.at(2*time.Second, lifecycle.Release(0, 1, 1))
+		l.at(2500*time.Millisecond, lifecycle.SessionBroken(1, 1))
+		if v := l.subject.View(1); l.cuts != 1 || v.InFlight != 0 || v.Phase != lifecycle.Stopping {
+			t.Errorf("%q: %d calls abandoned, %d in flight, %s; want 1, 0, stopping", readings, l.cuts, v.InFlight, v.Phase)
+		}
+	}
+}
+
+// A call that times out in a drain fails its peer like any other.
+func TestTimeoutInADrain(t *testing.T) {
+	cfg := lifecycle.DefaultConfig()
+	cfg.CallTimeout, cfg.DrainGrace = 3*time.Second, 10*time.Second
+	l := newLab(t, "")
+	l.subject = subject(t, "mended")(cfg)
+	l.claimed(1)
+	l.feed(lifecycle.Dispatch(ticket1, 1, 1))
+	l.at(time.Second, lifecycle.InputConnected(1, 1, 3))
+	l.at(2*time.Second, lifecycle.Dispatch(ticket2, 1, 1))
+	l.at(3*time.Second, lifecycle.Drain())
+	l.until(4500 * time.Millisecond)
+	l.wants("a call timed out and another runs", 1, 0, lifecycle.Failed)
+	l.until(5500 * time.Millisecond)
+	if l.cuts != 2 || l.stops == 0 {
+		t.Errorf("%d calls abandoned, %d stops; want 2 and some", l.cuts, l.stops)
+	}
+}
+
+// A connect that came up when its declaration had gone is stopped; it has ended, so that there is
+// nothing of it to abandon.
+func TestLateConnectIsNotAbandoned(t *testing.T) {
+	l := newLab(t, "mended,teardown=running")
+	l.claimed(1)
+	l.feed(lifecycle.Dispatch(ticket1, 1, 1))
+	l.at(time.Second, lifecycle.Release(0, 1, 1))
+	l.at(2*time.Second, lifecycle.InputConnected(1, 1, 3))
+	if l.aborts != 0 || l.stops != 1 {
+		t.Errorf("%d dials abandoned and %d stops; want 0 and 1", l.aborts, l.stops)
+	}
+}
+
+// A write-off, of which the document knows nothing, is refused and changes nothing.
+func TestWriteOffIsRefused(t *testing.T) {
+	l := newLab(t, "")
+	l.feed(lifecycle.WriteOff(ticket1, 1, 1))
+	l.wantsReply(ticket1, lifecycle.ReplyRefused, lifecycle.ReasonDeadOwner)
+	l.claimed(1)
+	l.feed(lifecycle.WriteOff(ticket1, 1, 2))
+	l.wantsReply(ticket1, lifecycle.ReplyRefused, lifecycle.ReasonNoClaim)
+	before := l.subject.View(1)
+	l.feed(lifecycle.WriteOff(ticket1, 1, 1))
+	l.wantsReply(ticket1, lifecycle.ReplyRefused, lifecycle.ReasonNotStuck)
+	if after := l.subject.View(1); after != before {
+		t.Errorf("the peer is %+v after a write-off; it was %+v", after, before)
 	}
 }
