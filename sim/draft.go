@@ -72,7 +72,7 @@ func (d *Draft) tell() {
 		asks, strength int
 	}{{OpDispatch, 1, 12}, {OpDial, 1, 6}, {OpDeclare, 1, 3}, {OpBorn, 1, 2}, {OpRelease, m.Release, 2},
 		{OpDie, m.Die + m.DieInTurn + m.Reborn, 2}, {OpCancel, m.Cancel, 2}, {OpEnsure, m.Ensure + m.Rotate + m.Upsert, 2},
-		{OpReconnect, m.Reconnect, 2}, {OpReload, m.Reload, 1}, {OpConfigure, m.Configure, 1}, {OpRestart, m.Restart, 1},
+		{OpReconnect, m.Reconnect, 2}, {OpWriteOff, m.WriteOff, 1}, {OpReload, m.Reload, 1}, {OpConfigure, m.Configure, 1}, {OpRestart, m.Restart, 1},
 		{OpDown, d.fault.Flapping, 1}, {OpExpire, d.fault.Expire, 1}, {OpDrain, m.Abrupt, 1}} {
 		for range a.strength {
 			if a.asks > 0 {
@@ -262,7 +262,7 @@ func (d *Draft) dial(draw Draw) *DialPlan {
 	}
 	p.Outcome = outcomes[draw("outcome", len(outcomes))]
 	if f.Stubborn > 0 {
-		p.Obeys += lifecycle.Stage(draw("obeys", 3))
+		p.Obeys += lifecycle.Stage(draw("obeys", 4)) // the last of which is none
 	}
 	if f.Crashy > 0 {
 		p.Lives = d.span("lives", draw)

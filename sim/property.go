@@ -2,9 +2,13 @@ package sim
 
 import "github.com/mayfly-mcp/mayfly/core/lifecycle"
 
-// drawnReplays bounds the shrink of a drawn tape, which is done for each failure that a property
-// library meets while it shrinks by itself.
-const drawnReplays = 500
+// The shrink of a drawn tape is done for each failure that a property library meets while it
+// shrinks by itself, so that it must be quick until the tape is small.
+const (
+	fewDrawn     = 24 // entries
+	drawnReplays = 500
+	hastyReplays = 60
+)
 
 // Property returns a property of a lifecycle for libraries that draw and shrink by themselves:
 // whatever is drawn, no rule of [Rules] breaks. With rapid it is
@@ -38,7 +42,11 @@ func (d *Draft) Hold(t TB, subject func(lifecycle.Config) Subject) {
 	case err != nil:
 		t.Fatalf("%v", err)
 	case res.Violation != nil:
-		t.Fatalf("%s", boil(res, "drawn", subject, drawnReplays))
+		replays := drawnReplays
+		if len(tape.Entries) > fewDrawn {
+			replays = hastyReplays
+		}
+		t.Fatalf("%s", boil(res, "drawn", subject, replays))
 	}
 }
 

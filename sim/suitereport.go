@@ -53,6 +53,9 @@ func boil(res *Result, name string, subject func(lifecycle.Config) Subject, repl
 		return f
 	}
 	f.violation, f.tape, f.shrunk = again.Violation, small, stats.String()
+	if !stats.Minimal {
+		return f // whose scenario nobody would read
+	}
 	if x, err := ToScenario(small, ScenarioOptions{Name: name + ".txtar", Subject: subject}); err == nil {
 		f.example = x
 	}
