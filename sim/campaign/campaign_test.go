@@ -3,6 +3,8 @@ package campaign
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -34,7 +36,7 @@ func (b broken) Step(now lifecycle.Instant, in lifecycle.Input) lifecycle.Output
 
 // planted makes options of a campaign of small seeds on a machine with bugs.
 func planted(dir string, bugs map[lifecycle.InputKind]string) Options {
-	return Options{Dir: dir, Seeds: 24, Block: 4, Workers: 1, Build: "test", Guard: 100, Settings: []string{"planted"},
+	return Options{Dir: dir, Seeds: 24, Block: 4, Workers: 1, Build: "test", Guard: 100, Shrinks: 1, Settings: []string{"planted"},
 		Draw: func(seed uint64) sim.Options {
 			o := Draw(seed)
 			o.Tenants, o.For = 3, 3*time.Minute
@@ -89,8 +91,8 @@ func whole(t *testing.T) map[string]string {
 	dir := t.TempDir()
 	r := run(t, buggy(dir))
 	all := tree(t, dir)
-	if r.Done != r.Seeds || len(r.Failures) != 2 || all[summaryName] == "" {
-		t.Fatalf("%d of %d seeds, %d failures; want all and 2:\n%s", r.Done, r.Seeds, len(r.Failures), all[summaryName])
+	if r.Done != r.Seeds || len(r.Failures) != 4 || all[summaryName] == "" {
+		t.Fatalf("%d of %d seeds, %d failures; want all and 4, two of them not shrunk:\n%s", r.Done, r.Seeds, len(r.Failures), all[summaryName])
 	}
 	return all
 }
@@ -105,33 +107,42 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// TestStopped ends a campaign after each block, so that what was found before is read again.
+// TestStopped ends a campaign in the midst of a seed, again and again, so that what was found before
+// is read again.
 func TestStopped(t *testing.T) {
 	want, dir := whole(t), t.TempDir()
-	for n := 0; ; n++ {
+	for n := range 4 {
+		before, in := uint64(4*(n+1)), uint64(5*(n+1)) // seeds of the blocks before, and a seed in the next
 		ctx, cancel := context.WithCancel(t.Context())
-		o, blocks := buggy(dir), 0
+		written := make(chan struct{})
+		o := buggy(dir)
 		o.Workers = 1 + n%3
-		o.Progress = func(Progress) {
-			if blocks++; blocks == 2 {
+		o.Progress = func(p Progress) {
+			if p.Done == before {
+				close(written)
+			}
+		}
+		draw := o.Draw
+		o.Draw = func(seed uint64) sim.Options {
+			if seed == in {
+				<-written
 				cancel()
 			}
+			return draw(seed)
 		}
 		r, err := Run(ctx, o)
 		cancel()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Done == r.Seeds {
-			if n < 3 {
-				t.Errorf("only %d stops", n)
-			}
-			break
+		if r.Done != before {
+			t.Errorf("%d seeds are done when it is stopped in seed %d", r.Done, in)
 		}
 		if _, err := os.Stat(filepath.Join(dir, summaryName)); err == nil {
 			t.Fatal("there is a summary before the end")
 		}
 	}
+	run(t, buggy(dir))
 	same(t, "being stopped", tree(t, dir), want)
 	run(t, buggy(dir))
 	same(t, "a start when all was done", tree(t, dir), want)
@@ -184,7 +195,8 @@ func TestTorn(t *testing.T) {
 	at("a lost newline", full[:len(full)-1])
 	at("more than there was", append(bytes.Clone(full), full...))
 	at("zeros, as after a loss of power", append(bytes.Clone(full[:end]), make([]byte, 5000)...))
-	first := bytes.Index(full, []byte(crcTail)) + len(crcTail)
+	first := bytes.Index(full, []byte(crcKey))
+	first += bytes.IndexByte(full[first:], '\n') + 1
 	at("a block in the place of another", append(bytes.Clone(full[first:]), full[:first]...))
 }
 
@@ -223,7 +235,7 @@ func TestRefused(t *testing.T) {
 		{func(o *Options) { o.First = 2 }, "first is 1, not 2"},
 		{func(o *Options) { o.Block = 5 }, "block is 4, not 5"},
 		{func(o *Options) { o.Guard = 5 }, "guard is 100, not 5"},
-		{func(o *Options) { o.Shrinks = 5 }, "shrinks is 50, not 5"},
+		{func(o *Options) { o.Shrinks = 5 }, "shrinks is 1, not 5"},
 		{func(o *Options) { o.Settings = []string{"other"} }, `it has "planted"; it lacks "other"`},
 	} {
 		x := o
@@ -260,6 +272,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
+var errFull = errors.New("no space left on device")
+
 // full is a disk with room for so many bytes.
 func full(room int) disk {
 	return disk{write: func(f *os.File, b []byte) (int, error) {
@@ -267,9 +281,21 @@ func full(room int) disk {
 		room -= n
 		if n < len(b) {
 			_, _ = f.Write(b[:n])
-			return n, errors.New("no space left on device")
+			return n, errFull
 		}
 		return f.Write(b)
+	}}
+}
+
+// busy is a disk that is full for one write only.
+func busy(write int) disk {
+	n := -1
+	return disk{write: func(f *os.File, b []byte) (int, error) {
+		if n++; n != write {
+			return f.Write(b)
+		}
+		_, _ = f.Write(b[:len(b)/2])
+		return len(b) / 2, errFull
 	}}
 }
 
@@ -277,45 +303,54 @@ func full(room int) disk {
 // on when there is room.
 func TestFullDisk(t *testing.T) {
 	want := whole(t)
-	all := 0
-	for _, text := range want {
-		all += len(text)
+	for room := 100; room < 40_000; room += 9_000 {
+		if !onFull(t, full(room), want) {
+			t.Errorf("there was enough room in %d bytes", room)
+		}
 	}
-	failed := 0
-	for room := 0; room < all; room += 1 + all/12 {
-		o := buggy(t.TempDir())
-		acknowledged := uint64(0)
-		o.Progress = func(p Progress) { acknowledged = p.Done }
-		o.disk = full(room)
-		_, err := Run(t.Context(), o)
-		if err == nil {
-			continue
+	for write := 0; onFull(t, busy(write), want); write++ {
+		if write > 100 {
+			t.Fatal("a campaign that writes without end")
 		}
-		failed++
-		if !strings.Contains(err.Error(), "cannot be written") || !strings.Contains(err.Error(), "no space left") {
-			t.Fatalf("room for %d bytes: %v", room, err)
-		}
-		o.disk, o.Progress = disk{}, nil
-		first := true
-		o.Progress = func(p Progress) {
-			if first && p.Done != acknowledged {
-				t.Errorf("room for %d bytes: %d seeds were acknowledged and %d kept", room, acknowledged, p.Done)
-			}
-			first = false
-		}
-		if r := run(t, o); r.Cut != "" {
-			t.Errorf("room for %d bytes: what was written in part stayed: %s", room, r.Cut)
-		}
-		same(t, "a full disk", tree(t, o.Dir), want)
 	}
-	if failed < 5 {
-		t.Errorf("only %d disks were full", failed)
+}
+
+// onFull runs a campaign on a disk that is full at some point and then on one that is not. It says
+// whether the disk was full.
+func onFull(t *testing.T, d disk, want map[string]string) bool {
+	t.Helper()
+	o := buggy(t.TempDir())
+	acknowledged := uint64(0)
+	o.Progress = func(p Progress) { acknowledged = p.Done }
+	o.disk = d
+	_, err := Run(t.Context(), o)
+	if err == nil {
+		same(t, "a disk with room", tree(t, o.Dir), want)
+		return false
 	}
+	if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "cannot be written") {
+		t.Fatal(err)
+	}
+	o.disk = disk{}
+	first := true
+	o.Progress = func(p Progress) {
+		if first && p.Done != acknowledged {
+			t.Errorf("%d seeds were acknowledged and %d kept", acknowledged, p.Done)
+		}
+		first = false
+	}
+	if r := run(t, o); r.Cut != "" {
+		t.Errorf("what was written in part stayed: %s", r.Cut)
+	}
+	same(t, "a full disk", tree(t, o.Dir), want)
+	return true
 }
 
 // TestDistinct: seeds of one bug are one failure, of two bugs two.
 func TestDistinct(t *testing.T) {
-	one := run(t, planted(t.TempDir(), map[lifecycle.InputKind]string{lifecycle.InRelease: "BUG-RELEASE"}))
+	o := planted(t.TempDir(), map[lifecycle.InputKind]string{lifecycle.InRelease: "BUG-RELEASE"})
+	o.Shrinks = 50
+	one := run(t, o)
 	if len(one.Failures) != 1 || one.Failures[0].Count < 2 || !one.Failed() {
 		t.Fatalf("%d failures, want one of several seeds", len(one.Failures))
 	}
@@ -323,7 +358,9 @@ func TestDistinct(t *testing.T) {
 	if f.Form != "t1 born\nt1 release m1\n" || f.Entries != 2 || !f.Minimal {
 		t.Errorf("the shape is %q of %d entries", f.Form, f.Entries)
 	}
-	two := run(t, buggy(t.TempDir()))
+	o = buggy(t.TempDir())
+	o.Shrinks = 50
+	two := run(t, o)
 	if len(two.Failures) != 2 || two.Failures[0].ID == two.Failures[1].ID {
 		t.Errorf("%d failures, want two", len(two.Failures))
 	}
@@ -332,13 +369,13 @@ func TestDistinct(t *testing.T) {
 // TestShrinksAreBounded: further seeds of a rule count without being shrunk, and few are listed.
 func TestShrinksAreBounded(t *testing.T) {
 	o := planted(t.TempDir(), map[lifecycle.InputKind]string{lifecycle.InDispatch: "BUG-DISPATCH"})
-	o.Shrinks, o.Seeds = 3, 3+FirstSeeds+5
+	o.Seeds = FirstSeeds + 5
 	r := run(t, o)
 	if len(r.Failures) != 2 {
 		t.Fatalf("%d failures, want the shrunk and the others", len(r.Failures))
 	}
 	shrunk, others := r.Failures[0], r.Failures[1]
-	if shrunk.Count != 3 || shrunk.Dir == "" || others.Dir != "" || others.Shape != "" {
+	if shrunk.Count != 1 || shrunk.Dir == "" || others.Dir != "" || others.Shape != "" {
 		t.Errorf("%d seeds in %q and others in %q", shrunk.Count, shrunk.Dir, others.Dir)
 	}
 	if len(others.Seeds) != FirstSeeds || others.Count <= FirstSeeds {
@@ -346,34 +383,54 @@ func TestShrinksAreBounded(t *testing.T) {
 	}
 }
 
-// moody is a machine that depends on how many there were before it.
-func moody() func(lifecycle.Config) sim.Subject {
-	var made atomic.Uint64
-	return func(c lifecycle.Config) sim.Subject {
-		c.ConnectTimeout += time.Duration(made.Add(1)%2) * time.Millisecond
-		return lifecycle.New(c)
+// restless is a machine that asks to be woken for nothing, in every other one that is made. No
+// rule forbids that, but a run of it depends on how many there were before.
+type restless struct {
+	sim.Subject
+	last *lifecycle.Instant
+}
+
+func (r restless) Step(now lifecycle.Instant, in lifecycle.Input) lifecycle.Output {
+	*r.last = now
+	return r.Subject.Step(now, in)
+}
+
+func (r restless) Deadline() lifecycle.Instant {
+	d := r.Subject.Deadline()
+	if d == lifecycle.Never {
+		return d
 	}
+	return min(d, *r.last+lifecycle.Instant(7*time.Second))
 }
 
 func TestGuard(t *testing.T) {
 	o := planted(t.TempDir(), nil)
 	o.Guard = 1000
-	draw, subject := o.Draw, moody()
+	var made atomic.Uint64
+	draw := o.Draw
 	o.Draw = func(seed uint64) sim.Options {
 		x := draw(seed)
-		x.Subject = subject
+		x.Subject = func(c lifecycle.Config) sim.Subject {
+			if made.Add(1)%2 == 0 {
+				return lifecycle.New(c)
+			}
+			return restless{lifecycle.New(c), new(lifecycle.Instant)}
+		}
 		return x
 	}
 	r := run(t, o)
-	if r.Totals.Guarded == 0 {
-		t.Error("no seed was guarded")
+	if r.Totals.Guarded != r.Seeds {
+		t.Errorf("%d of %d seeds were guarded", r.Totals.Guarded, r.Seeds)
 	}
 	for _, f := range r.Failures {
-		if f.ID == determinism && f.Dir != "" {
-			return
+		text := tree(t, o.Dir)[f.Dir+"/divergence.txt"]
+		if f.ID != determinism || f.Dir == "" || text == "" {
+			t.Errorf("seeds %v fail otherwise: %s, in %q", f.Seeds, f.ID, f.Dir)
 		}
 	}
-	t.Errorf("a subject that depends on chance passed: %v", r.Failures)
+	if len(r.Failures) == 0 {
+		t.Error("a subject that depends on chance passed")
+	}
 }
 
 func TestNothingWrong(t *testing.T) {
@@ -398,9 +455,52 @@ func TestNothingWrong(t *testing.T) {
 	}
 }
 
+// TestReachedIn holds the sums against the lines of all seeds.
+func TestReachedIn(t *testing.T) {
+	o := planted(t.TempDir(), nil)
+	r := run(t, o)
+	var runs sim.Reached
+	for text := range strings.Lines(tree(t, o.Dir)[resultsName]) {
+		var l line
+		if strings.HasPrefix(text, `{"block"`) {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		set, err := hex.DecodeString(l.Reached)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range runs {
+			runs[i] += uint64(set[i/8] >> (i % 8) & 1)
+		}
+	}
+	if d := cmp.Diff(runs, r.Totals.ReachedIn); d != "" || runs[0] == 0 {
+		t.Error(d)
+	}
+}
+
+// TestGrown: the seeds before the one that is named cover all that is covered, and fewer do not.
+func TestGrown(t *testing.T) {
+	covered := func(seeds uint64) (int, uint64) {
+		o := planted(t.TempDir(), nil)
+		o.Seeds, o.Block = seeds, 1
+		r := run(t, o)
+		return r.Totals.Coverage.Covered(), r.Grown
+	}
+	all, grown := covered(20)
+	if n, _ := covered(grown - 1); n != all {
+		t.Errorf("%d cells of %d before seed %d", n, all, grown)
+	}
+	if n, _ := covered(grown - 2); n == all {
+		t.Errorf("already before seed %d there were %d cells", grown-1, n)
+	}
+}
+
 // TestBytesPerSeed holds what the documentation states.
 func TestBytesPerSeed(t *testing.T) {
-	o := Options{Dir: t.TempDir(), Seeds: 128, Build: "test"}
+	o := Options{Dir: t.TempDir(), Seeds: 64, Build: "test"}
 	run(t, o)
 	info, err := os.Stat(filepath.Join(o.Dir, resultsName))
 	if err != nil {
