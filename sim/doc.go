@@ -131,6 +131,20 @@
 //	fmt.Println(c.Sentence)         // which rule, which clause, which seed, how to run it
 //	fmt.Printf("%s", scenarios.Format(c.File))
 //
+// # For go test
+//
+// [Check] holds a lifecycle to every rule in subtests: drawn runs, other schedules, determinism,
+// what worked again once all faults had ended, and which situations were come to.
+//
+//	func TestMine(t *testing.T) { sim.Check(t, newMine, sim.Options{}) }
+//
+// A violation is reported small, with its rule, its clause and a scenario. Its tape is kept in
+// testdata/sim/TestMine, where the next run replays it; with -artifacts both are written to the test's
+// artifact directory instead. -short draws fewer runs, -run TestMine/safety/seed-7 repeats one.
+// [Property] and [Draft] take the choices of a property library, which keeps its flags and fail
+// files, and [MakeFuzz] those of a fuzzer: every sequence of choices is a tape. A lifecycle that
+// knows nothing of this package is judged through sim/adapt.
+//
 // # Promises
 //
 //   - Equal options give equal results, byte for byte and on every machine: randomness comes

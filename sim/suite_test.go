@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -250,4 +252,65 @@ func FuzzLifecycle(f *testing.F) {
 	target := MakeFuzz(NewMachine, Options{})
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) { target(t, data) })
+}
+
+// TestStuckAtTheInstantOfACall: a process becomes stuck in the very instant of a call that needs its
+// room, and the machine was not woken yet. A fuzz target found that the books knew already.
+func TestStuckAtTheInstantOfACall(t *testing.T) {
+	own := Target{Server: 1, Tenant: 1}
+	d := NewDraft(Options{})
+	tape := *d.Tape()
+	tape.Tenants, tape.For, tape.Config.MaxLive = 2, 6*time.Second, 2
+	call := CallPlan{End: EndAnswered}
+	tape.Entries = []Entry{{Op: OpBorn, Tenant: 1}, {Op: OpBorn, Tenant: 2},
+		{Op: OpDeclare, Tenant: 2, Name: 1, Target: Target{Server: 1}}, {Op: OpDeclare, Tenant: 2, Name: 2, Target: Target{Server: 2}},
+		{Op: OpDispatch, Tenant: 2, Name: 2, Call: call}, {Op: OpDeclare, Tenant: 1, Name: 1, Target: own},
+		{Op: OpEnsure, Tenant: 1, Name: 1},
+		{Op: OpDial, Target: own, Dial: &DialPlan{Outcome: Connects, After: 4 * time.Second, Obeys: lifecycle.StageTerminate, StopTakes: 2 * time.Second}},
+		{At: lifecycle.Instant(6 * time.Second), Op: OpDispatch, Tenant: 2, Name: 1, Call: call}}
+	res, err := Replay(&tape, Options{})
+	if err != nil || res.Violation != nil {
+		t.Error(err, res.Violation)
+	}
+}
+
+// TestCheckWantsRecovery: runs that end in a drain of everything say nothing about recovery, which
+// is said.
+func TestCheckWantsRecovery(t *testing.T) {
+	s, m := newStage(t), DefaultMix()
+	m.Abrupt, m.Restart = 1000, 0
+	CheckSuite(s, Suite{Seeds: 5, Dir: t.TempDir()}, NewMachine, Options{Seed: 1, Mix: &m})
+	if strings.Join(*s.failed, " ") != "TestIt/recovery" || !strings.Contains(s.said.String(), "no claim was asked whether it works") {
+		t.Errorf("failed are %q\n%s", *s.failed, s.said)
+	}
+}
+
+// TestPlaces: where counterexamples go.
+func TestPlaces(t *testing.T) {
+	c := &checker{}
+	if c.place("TestIt/a:b", "art"); c.dir != filepath.Join("testdata", "sim", "TestIt_a_b") || !c.keeps {
+		t.Errorf("%q, keeps %t", c.dir, c.keeps)
+	}
+	was := flag.Lookup("test.artifacts").Value.String()
+	if err := flag.Set("test.artifacts", "true"); err != nil {
+		t.Fatal(err)
+	}
+	defer flag.Set("test.artifacts", was)
+	c = &checker{}
+	if c.place("TestIt", "art"); c.dir != "art" || c.keeps {
+		t.Errorf("with -artifacts %q, keeps %t", c.dir, c.keeps)
+	}
+}
+
+// TestUnkept: what cannot be written is in the report.
+func TestUnkept(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t)
+	CheckSuite(s, Suite{Seeds: 60, Dir: filepath.Join(file, "below")}, forgetful, Options{Seed: 1})
+	if said := s.said.String(); !strings.Contains(said, "its tape could not be kept") || !strings.Contains(said, "\n"+tapeMagic+"\n") {
+		t.Error(said)
+	}
 }
