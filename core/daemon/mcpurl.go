@@ -65,8 +65,27 @@ func unmaskURL(written, stored, key string) (string, error) {
 	if stored != "" && written == maskURL(stored) {
 		return stored, nil
 	}
-	if strings.Contains(written, mask) && written == maskURL(written) {
+	if holdsMask(written) {
 		return "", maskError(key)
 	}
 	return written, nil
+}
+
+// holdsMask reports whether a mask is written anywhere where a listing would put one, be it
+// encoded: beside a part that is new it would be stored as if it were the value.
+func holdsMask(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return raw == mask
+	}
+	masked := u.Opaque == mask || u.Fragment == mask || u.User != nil && u.User.String() == mask
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		name, value, pair := strings.Cut(part, "=")
+		if !pair {
+			value = name
+		}
+		plain, err := url.QueryUnescape(value)
+		masked = masked || err == nil && plain == mask
+	}
+	return masked
 }

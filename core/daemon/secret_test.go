@@ -229,6 +229,10 @@ func TestAMaskedURLKeepsItsToken(t *testing.T) {
 	}
 	_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http://elsewhere.invalid/a?token=***"}`)
 	refused(t, "a mask at another address", err, 500, `key url holds the mask "***"`)
+	for _, part := range []string{"?token=***&more=new", "?token=%2A%2A%2A&more=new", "?***&more=new", "?more=new#***"} {
+		_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http://nowhere.invalid/a`+part+`"}`)
+		refused(t, "a mask beside something new", err, 500, `key url holds the mask "***"`)
+	}
 	_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http://me:pw@nowhere.invalid/"}`)
 	refused(t, "an upsert with a password", err, 500, "key url holds a user or a password; put them into auth")
 	_, err = r.c.UpdateAgent(r.ctx, id, `{"mcps":[{"name":"h","url":"http://me@nowhere.invalid/"}]}`)
