@@ -207,6 +207,9 @@ func TestURLsAreMaskedInListings(t *testing.T) {
 		"https://user:secret@h/a?b=c":   "https://***@h/a?b=***",
 		"user:secret@h":                 "user:***",
 		"http://h:secret/":              "***",
+		"/u:secret@h/":                  "***", // a slash more or less than a URL has
+		"https:/u:secret@h/":            "***",
+		"https:///u:secret@h/":          "***",
 	} {
 		if got := maskURL(raw); got != want {
 			t.Errorf("%q is shown as %q, want %q", raw, got, want)
@@ -235,6 +238,8 @@ func TestAMaskedURLKeepsItsToken(t *testing.T) {
 	}
 	_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http://me:pw@nowhere.invalid/"}`)
 	refused(t, "an upsert with a password", err, 500, "key url holds a user or a password; put them into auth")
+	_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http:/me:pw@nowhere.invalid/"}`)
+	refused(t, "an upsert with a password and a slash too few", err, 500, "key url holds a user or a password; put them into auth")
 	_, err = r.c.UpdateAgent(r.ctx, id, `{"mcps":[{"name":"h","url":"http://me@nowhere.invalid/"}]}`)
 	refused(t, "an update with a user", err, 500, "mcp 'h': key url holds a user or a password")
 	_, err = r.c.CreateAgent(r.ctx, "b", `{"mcps":[{"name":"h","url":"http://me@nowhere.invalid/"}]}`)
