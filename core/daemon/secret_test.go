@@ -248,3 +248,21 @@ func TestAMaskedURLKeepsItsToken(t *testing.T) {
 		t.Errorf("a refused edit changed something: %q", got)
 	}
 }
+
+// TestABrokenConfigurationShowsNoSecret: whoever forgets the quotes is told where, and not what.
+// The reason of a failed reload is in the log (SPEC ID-5).
+func TestABrokenConfigurationShowsNoSecret(t *testing.T) {
+	path := filepath.Join(newHome(t), "config.toml")
+	for _, text := range []string{
+		"[llm]\napi_key = canary7\n", "[llm]\napi_key = 7777777777777777777777\n", "[env]\nTOKEN = canary7\n", "[env]\nTOKEN = 0xcanary7\n",
+		"[env]\nTOKEN = 2026-canary7\n", "[env]\nTOKEN = [canary7]\n", "[env]\nTOKEN = \"canary7\n", "env = { TOKEN = canary7 }\n",
+		"[env]\nTOKEN = -canary7\n", "[env]\nTOKEN = 1.canary7\n", "[env]\nTOKEN = \"x\" canary7\n", "[env]\nTOKEN = 77777777777777777777777.5e7777777\n",
+	} {
+		put(t, path, text)
+		if _, err := loadSettings(path); err == nil || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "7777") {
+			t.Errorf("%q: %v", text, err)
+		} else if !strings.Contains(err.Error(), path+":") {
+			t.Errorf("%q: the error does not say where: %v", text, err)
+		}
+	}
+}
