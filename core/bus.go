@@ -169,15 +169,15 @@ func (s *Subscription) offer(batch []Event, bound int) {
 }
 
 // publish notes the events of one step and turns them into some that people can read, once for
-// all subscribers. Called with mu held.
-func (h *Host) publish(events []lifecycle.Event) {
+// all subscribers. reclaimed are the peers that the step stopped to make room. Called with mu held.
+func (h *Host) publish(events []lifecycle.Event, reclaimed []lifecycle.PeerID) {
 	var batch []Event
 	if len(h.bus.subs) > 0 {
 		batch = make([]Event, 0, len(events))
 	}
 	for i := range events {
 		e := &events[i]
-		h.note(e)
+		h.note(e, reclaimed)
 		if o := h.owners[e.Owner]; o != nil && batch != nil {
 			batch = append(batch, h.readable(e, o))
 		}

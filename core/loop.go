@@ -46,7 +46,7 @@ func (h *Host) now() lifecycle.Instant {
 // at the events finds what led to it.
 func (h *Host) settle(out lifecycle.Output) {
 	if len(out.Events) > 0 {
-		h.publish(out.Events)
+		h.publish(out.Events, out.Reclaimed)
 	}
 	for i := range out.Effects {
 		h.perform(&out.Effects[i])

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
@@ -87,7 +88,7 @@ type noted struct {
 // of a failure as they are now: a later configuration must not change them. A transition of a
 // shared peer is told once for each owner; only the first of them is looked at. Called with
 // mu held.
-func (h *Host) note(e *lifecycle.Event) {
+func (h *Host) note(e *lifecycle.Event, reclaimed []lifecycle.PeerID) {
 	p := h.peers[e.Peer]
 	n := &p.noted
 	if e.Replay || e.At == n.at && e.Gen == n.gen && e.State == n.state || h.leaving(e) {
@@ -108,7 +109,7 @@ func (h *Host) note(e *lifecycle.Event) {
 		}
 	case lifecycle.Disconnected, lifecycle.NoState:
 	}
-	h.logTransition(e, p)
+	h.logTransition(e, p, e.State == lifecycle.Disconnected && slices.Contains(reclaimed, e.Peer))
 }
 
 // leaving recognises what one owner is told that gives a claim up while the peer goes on with
@@ -121,7 +122,9 @@ func (h *Host) leaving(e *lifecycle.Event) bool {
 	return now != lifecycle.Disconnected && now != lifecycle.NoState
 }
 
-func (h *Host) logTransition(e *lifecycle.Event, p *peer) {
+// logTransition writes one line. A peer that was stopped to make room says so: nothing else tells
+// its owners why it went before its time.
+func (h *Host) logTransition(e *lifecycle.Event, p *peer, reclaimed bool) {
 	level := slog.LevelInfo
 	if e.State == lifecycle.Failed {
 		level = slog.LevelWarn
@@ -137,6 +140,9 @@ func (h *Host) logTransition(e *lifecycle.Event, p *peer) {
 	if o := h.owners[e.Owner]; o != nil {
 		attrs = append(attrs, slog.Uint64("owner", uint64(o.id)), slog.String("agent", o.agent),
 			slog.String("name", o.names.of(e.Name)))
+	}
+	if reclaimed {
+		attrs = append(attrs, slog.String("reason", "stopped to make room for others (max_live)"))
 	}
 	if e.State == lifecycle.Failed {
 		attrs = append(attrs, slog.String("reason", e.Reason.String()), slog.String("error", p.why))

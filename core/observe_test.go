@@ -146,3 +146,37 @@ func TestLogsTellEverythingButSecrets(t *testing.T) {
 		}
 	})
 }
+
+// PR-6: the log says of a peer that was stopped to make room why, and of one that idled out not.
+func TestLogTellsWhoMadeRoom(t *testing.T) {
+	var log bytes.Buffer
+	edit := func(c *core.Config) {
+		l := times()
+		l.MaxLive, c.Lifecycle = 2, &l
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	}
+	bubbleWith(t, edit, func(r *rig) {
+		o := r.owner("researcher", "old", "new")
+		for _, n := range []string{"old", "new"} {
+			_, err := o.Ensure(bg, n)
+			must(t, err)
+			pass(time.Second)
+		}
+		next := r.owner("b", "R")
+		must(t, (<-goCall(bg, next, "echo")).err)
+		pass(2 * times().IdleTimeout)
+		synctest.Wait()
+		var told []string
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "state=disconnected") {
+				_, name, _ := strings.Cut(line, " name=")
+				name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
+				told = append(told, fmt.Sprint(name, strings.Contains(line, "to make room") &&
+					strings.Contains(line, "level=INFO") && strings.Contains(line, "agent=researcher") && strings.Contains(line, "peer=")))
+			}
+		}
+		if diff := cmp.Diff([]string{"oldtrue", "newfalse", "Rfalse"}, told); diff != "" {
+			t.Errorf("%s\n%s", diff, log.String())
+		}
+	})
+}

@@ -54,35 +54,48 @@ func (as *agents) add(rec *record) {
 	as.byID[a.id], as.byName[rec.name] = a, a
 }
 
-// declare makes the owner's claims those of the record, in its order: what is gone or switched
-// off is released, what is new or has another effective config is declared. The machine leaves
-// the rest alone (SPEC CL-6). old is the record that was declared before, nil for none. Called
-// with mu held.
+// declare makes the owner's claims those of the record, in its order and in one step. old is the
+// record that was declared before, nil for none. Called with mu held.
 func (as *agents) declare(a *agent, old *record) {
+	changes, order := as.changes(a, old)
+	as.apply(changes)
+	if old != nil {
+		a.must(a.owner.Reorder(order))
+	}
+}
+
+// changes are what makes the claims of an owner those of its record: what is gone or switched
+// off is released, the rest is declared. The machine leaves alone what is as it was (SPEC CL-6).
+// Called with mu held.
+func (as *agents) changes(a *agent, old *record) (changes []core.Change, order []string) {
 	was := a.off
 	a.off = as.over.offOf(a.rec)
 	if old != nil {
 		for _, m := range old.spec.mcps {
 			gone := a.rec.mcp(m.name) == nil || slices.Contains(a.off, m.name)
 			if gone && !slices.Contains(was, m.name) {
-				a.must(a.owner.Release(m.name))
+				changes = append(changes, core.Change{Owner: a.owner, Name: m.name, Release: true})
 			}
 		}
 	}
-	var order []string
 	for _, m := range a.rec.spec.mcps {
 		if !slices.Contains(a.off, m.name) {
-			a.must(a.owner.DeclareWith(m.name, m.effective(as.over), m.terms))
+			changes = append(changes, core.Change{Owner: a.owner, Name: m.name, Config: m.effective(as.over), Terms: m.terms})
 			order = append(order, m.name)
 		}
 	}
-	if old != nil {
-		a.must(a.owner.Reorder(order))
+	return changes, order
+}
+
+// apply holds the rule that what was stored is also declared: names were checked, the owners
+// live, and the host closes only after the last edit. Nobody sees a part of it (SPEC CF-8).
+func (as *agents) apply(changes []core.Change) {
+	if err := as.host.Apply(changes); err != nil {
+		panic(fmt.Sprintf("CF-3: what is stored cannot be declared: %v", err))
 	}
 }
 
-// must holds the rule that what was stored is also declared: names were checked, the owner
-// lives, and the host closes only after the last edit.
+// must is apply's rule for one agent.
 func (a *agent) must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("CF-3: agent %s is stored and cannot be declared: %v", a.id, err))

@@ -141,7 +141,7 @@ func TestAcknowledgedEditsSurviveAKill(t *testing.T) {
 			t.Fatalf("kill %d (seed %d): found %q, want %q or %q", n, seed, found.Description, last, maybe)
 		}
 		last = found.Description
-		deadly := done + 1 + random.IntN(2*(edits-done)/(kills-n))
+		deadly := done + 1 + random.IntN(max(1, 2*(edits-done)/(kills-n))) // unlucky numbers leave little
 		if n == kills-1 {
 			deadly = edits
 		}

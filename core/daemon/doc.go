@@ -99,10 +99,11 @@
 //
 // Beside the protocol's own keys, an MCP's config may have these. Times are durations or
 // whole seconds; where the agents that share a peer differ, the longest rules. The answer to
-// a listing shows what is in force.
+// a listing shows what is in force. A stop of the daemon keeps to its own graces: whoever wishes
+// for longer ones is killed when those are over.
 //
 //	"idle_timeout": "10m", "min_uptime": 60, "start_timeout": "2m", "connect_timeout": "5s",
-//	"call_timeout": "90s", "pinned": true
+//	"call_timeout": "90s", "close_grace": "10s", "terminate_grace": "10s", "pinned": true
 //	"disabled": true            kept and listed, with the note "disabled", and never started
 //	"share": "owner"            "fingerprint" (default), "owner" or "never" (SPEC ID-7)
 //	"inherit_env": ["TOKEN"]    keys of [env]; its own env comes first
@@ -119,6 +120,10 @@
 // 37 minutes and 30 seconds after the failure, and a call a little earlier may be served already.
 //
 // # Operation
+//
+// A listing that asks for usage says for every peer that runs what its processes take. A peer
+// with the note "stuck" outlived SIGKILL and blocks its successor; ReconnectMcp with write_off
+// is an operator's word, given by mayfly peer write-off, that it is not to be waited for.
 //
 // The log tells owner, agent, name, peer and generation of whatever happens to a peer. A stop
 // saves first, lets calls in flight finish, sends every peer down the stop ladder and takes
@@ -176,10 +181,9 @@
 //
 // # Not promised
 //
-// Sessions live in memory and end with the daemon. While a reload changes [env], each
-// declaration is replaced in one step, not all of them in one. A backup is as old as the last
-// start or clean end. An edit whose error speaks of "safely" may appear after a crash, unless a later one
-// took it back. Tool results are cut at 1 MiB, with a mark. The limit of open files is
-// compared with max_live alone, not with max_connections. The lock needs flock; elsewhere the probe of the socket alone
-// keeps two daemons apart.
+// Sessions live in memory and end with the daemon. A backup is as old as the last start or
+// clean end. An edit whose error speaks of "safely" may appear after a crash, unless a later
+// one took it back. Tool results are cut at 1 MiB, with a mark. The limit of open files is
+// compared with max_live alone, not with max_connections. The lock needs flock; elsewhere the
+// probe of the socket alone keeps two daemons apart.
 package daemon

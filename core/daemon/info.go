@@ -125,6 +125,8 @@ func policyOf(p lifecycle.Policy, times *lifecycle.Config) *pb.McpPolicy {
 		StartTimeoutMs:   millis(cmp.Or(p.StartTimeout, times.StartTimeout)),
 		ConnectTimeoutMs: millis(cmp.Or(p.ConnectTimeout, times.ConnectTimeout)),
 		CallTimeoutMs:    millis(cmp.Or(p.CallTimeout, times.CallTimeout)),
+		CloseGraceMs:     millis(cmp.Or(p.CloseGrace, times.CloseGrace)),
+		TerminateGraceMs: millis(cmp.Or(p.TerminateGrace, times.TerminateGrace)),
 		Pinned:           p.Pinned,
 	}
 }
@@ -132,33 +134,31 @@ func policyOf(p lifecycle.Policy, times *lifecycle.Config) *pb.McpPolicy {
 // millis rounds up, so that what is not over is not shown as over.
 func millis(d time.Duration) uint64 { return uint64((d + time.Millisecond - 1) / time.Millisecond) }
 
+// words are what the protocol calls the states, in a row and in an event: two lists of words in
+// two orders.
+var words = map[lifecycle.State]struct {
+	status pb.McpStatus
+	kind   pb.McpEventKind
+}{
+	lifecycle.NoState:      {pb.McpStatus_MCP_STATUS_UNKNOWN, pb.McpEventKind_MCP_EVENT_KIND_UNKNOWN},
+	lifecycle.Disconnected: {pb.McpStatus_MCP_STATUS_DISCONNECTED, pb.McpEventKind_MCP_EVENT_KIND_DISCONNECTED},
+	lifecycle.Connecting:   {pb.McpStatus_MCP_STATUS_CONNECTING, pb.McpEventKind_MCP_EVENT_KIND_CONNECTING},
+	lifecycle.Connected:    {pb.McpStatus_MCP_STATUS_CONNECTED, pb.McpEventKind_MCP_EVENT_KIND_CONNECTED},
+	lifecycle.Failed:       {pb.McpStatus_MCP_STATUS_FAILED, pb.McpEventKind_MCP_EVENT_KIND_FAILED},
+}
+
 func statusOf(s lifecycle.State) pb.McpStatus {
-	switch s {
-	case lifecycle.NoState:
-		return pb.McpStatus_MCP_STATUS_UNKNOWN
-	case lifecycle.Disconnected:
-		return pb.McpStatus_MCP_STATUS_DISCONNECTED
-	case lifecycle.Connecting:
-		return pb.McpStatus_MCP_STATUS_CONNECTING
-	case lifecycle.Connected:
-		return pb.McpStatus_MCP_STATUS_CONNECTED
-	case lifecycle.Failed:
-		return pb.McpStatus_MCP_STATUS_FAILED
+	w, known := words[s]
+	if !known {
+		panic(fmt.Sprintf("ST-1: unknown state %d", s))
 	}
-	panic(fmt.Sprintf("ST-1: unknown state %d", s))
+	return w.status
 }
 
 func kindOfEvent(s lifecycle.State) pb.McpEventKind {
-	switch s {
-	case lifecycle.Disconnected:
-		return pb.McpEventKind_MCP_EVENT_KIND_DISCONNECTED
-	case lifecycle.Connecting:
-		return pb.McpEventKind_MCP_EVENT_KIND_CONNECTING
-	case lifecycle.Connected:
-		return pb.McpEventKind_MCP_EVENT_KIND_CONNECTED
-	case lifecycle.Failed:
-		return pb.McpEventKind_MCP_EVENT_KIND_FAILED
-	case lifecycle.NoState:
+	w, known := words[s]
+	if !known || s == lifecycle.NoState {
+		panic(fmt.Sprintf("EV-1: an event of state %d", s))
 	}
-	panic(fmt.Sprintf("EV-1: an event of state %d", s))
+	return w.kind
 }

@@ -82,6 +82,8 @@ func readTerms(r reader) core.Terms {
 		StartTimeout:   r.duration("start_timeout", false),
 		ConnectTimeout: r.duration("connect_timeout", false),
 		CallTimeout:    r.duration("call_timeout", false),
+		CloseGrace:     r.duration("close_grace", false),
+		TerminateGrace: r.duration("terminate_grace", false),
 		Pinned:         r.boolean("pinned", false),
 	}}
 	if share := r.word("share", shareFingerprint, string(core.ShareOwner), string(core.ShareNever)); share != shareFingerprint {

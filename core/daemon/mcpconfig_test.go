@@ -17,9 +17,9 @@ import (
 func TestTermsOfADeclaration(t *testing.T) {
 	for config, want := range map[string]core.Terms{
 		`{"name":"m"}`: {},
-		`{"name":"m","idle_timeout":90,"min_uptime":"1m","start_timeout":"2m30s","connect_timeout":"5s","call_timeout":7,"pinned":true,"share":"owner"}`: {
+		`{"name":"m","idle_timeout":90,"min_uptime":"1m","start_timeout":"2m30s","connect_timeout":"5s","call_timeout":7,"close_grace":"8s","terminate_grace":9,"pinned":true,"share":"owner"}`: {
 			Policy: lifecycle.Policy{IdleTimeout: 90 * time.Second, MinUptime: time.Minute, StartTimeout: 150 * time.Second,
-				ConnectTimeout: 5 * time.Second, CallTimeout: 7 * time.Second, Pinned: true},
+				ConnectTimeout: 5 * time.Second, CallTimeout: 7 * time.Second, CloseGrace: 8 * time.Second, TerminateGrace: 9 * time.Second, Pinned: true},
 			Share: core.ShareOwner},
 		`{"name":"m","share":"fingerprint","min_uptime":0,"idle_timeout":null}`: {},
 		`{"name":"m","share":"never"}`:                                          {Share: core.ShareNever},
@@ -99,11 +99,11 @@ func TestWhatAServerInherits(t *testing.T) {
 func TestListingsShowWhatRules(t *testing.T) {
 	r := start(t, setup{settings: "[env]\nTOKEN = \"overlay-canary\"\n[mcp]\nstart_timeout = \"9s\"\n"})
 	r.dialer.Server("S")
-	a := r.agent("a", `{"mcps":[{"name":"m","command":"S","idle_timeout":60,"call_timeout":"90s","pinned":true},
+	a := r.agent("a", `{"mcps":[{"name":"m","command":"S","idle_timeout":60,"close_grace":11,"call_timeout":"90s","pinned":true},
 		{"name":"own","command":"S","share":"owner"},{"name":"alone","command":"S","share":"never"},
 		{"name":"asks","command":"S","inherit_env":["TOKEN"]},{"name":"plain","command":"S"}]}`)
 	b := r.agent("b", `{"mcps":[{"name":"m","command":"S","idle_timeout":30},{"name":"own","command":"S","share":"owner"}]}`)
-	want := &pb.McpPolicy{IdleTimeoutMs: 1800_000, StartTimeoutMs: 9000, ConnectTimeoutMs: 30_000, CallTimeoutMs: 90_000, Pinned: true}
+	want := &pb.McpPolicy{IdleTimeoutMs: 1800_000, StartTimeoutMs: 9000, ConnectTimeoutMs: 30_000, CallTimeoutMs: 90_000, CloseGraceMs: 11_000, TerminateGraceMs: 2000, Pinned: true}
 	row := r.mcp(a, "m")
 	// The longest wish of all claims rules: "plain" has none and means the daemon's half hour.
 	if diff := cmp.Diff(want, row.Policy, protocmp.Transform()); diff != "" {

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mayfly-mcp/mayfly/core"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 )
 
@@ -104,6 +105,9 @@ func (d *Daemon) listMcps(m *pb.ListMcpsMsg) (proto.Message, error) {
 		return nil, err
 	}
 	p := &mcpPage{pager: newPager[*pb.McpInfo](m.PageSize)}
+	if m.Usage {
+		defer func() { d.measure(p.rows) }()
+	}
 	if m.Agent != "" {
 		a, r, err := d.agents.lookup(m.Agent)
 		if err != nil {
@@ -152,4 +156,17 @@ func (p *mcpPage) answer(more bool) *pb.McpList {
 		list.NextPageToken = p.last.token()
 	}
 	return list
+}
+
+// measure adds to rows what the processes of their peers take now.
+func (d *Daemon) measure(rows []*pb.McpInfo) {
+	taken := map[string]core.PeerUsage{}
+	for _, u := range d.host.Usage() {
+		taken[u.Peer] = u
+	}
+	for _, row := range rows {
+		if u, known := taken[row.Peer]; known && row.Generation == uint32(u.Generation) {
+			row.CpuMs, row.RssBytes, row.Processes = millis(u.CPU), uint64(u.RSS), uint32(u.Processes)
+		}
+	}
 }

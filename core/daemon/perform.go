@@ -151,6 +151,13 @@ func (d *Daemon) reconnectMcp(ctx context.Context, m *pb.ReconnectMcpMsg) (proto
 		e := disabledError(spec.name)
 		return nil, refuse(codeFailed, "%s: %s", e.Msg, e.Hint)
 	}
+	if m.WriteOff {
+		stuck := a.standing(spec.name)
+		if err := a.owner.WriteOff(spec.name); err != nil {
+			return nil, err
+		}
+		d.log.Warn("a process that outlived SIGKILL is written off", about(stuck))
+	}
 	d.log.Info("mcp reconnect", about(a.standing(spec.name)))
 	ended, err := a.owner.Reconnect(ctx, spec.name)
 	return d.settled(a, spec, ended, err, "reconnect")

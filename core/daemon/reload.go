@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/mayfly-mcp/mayfly/core"
 )
 
 // Reloaded says what a reload did.
@@ -62,13 +64,16 @@ func (d *Daemon) reload() (done Reloaded, err error) {
 	return done, nil
 }
 
-// reload declares everything with another overlay. Claims that are what they were are left
-// alone by the machine (SPEC CL-6). force is called at the moment at which all is in force.
+// reload declares everything with another overlay, in one step over all agents. Claims that are
+// what they were are left alone by the machine (SPEC CL-6). force is called at the moment at
+// which all is in force.
 func (as *agents) reload(over overlay, bound int, force func()) (replaced []string, kept int) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	before := as.over
 	as.over, as.max = over, bound
+	var all []core.Change
+	orders := map[*agent][]string{}
 	for _, r := range as.sorted() {
 		for i := range r.spec.mcps {
 			m := &r.spec.mcps[i]
@@ -78,7 +83,17 @@ func (as *agents) reload(over overlay, bound int, force func()) (replaced []stri
 				replaced = append(replaced, r.id+"/"+m.name)
 			}
 		}
-		as.declare(as.byID[r.id], r)
+		a := as.byID[r.id]
+		off := a.off
+		changes, order := as.changes(a, r)
+		all = append(all, changes...)
+		if !slices.Equal(off, a.off) {
+			orders[a] = order
+		}
+	}
+	as.apply(all)
+	for a, order := range orders { // of one agent each: none is before another
+		a.must(a.owner.Reorder(order))
 	}
 	force()
 	return replaced, kept

@@ -173,6 +173,7 @@ func (m *Machine) Step(now Instant, in Input) Output {
 	m.out.Effects = m.out.Effects[:0]
 	m.out.Events = m.out.Events[:0]
 	m.out.Replies = m.out.Replies[:0]
+	m.out.Reclaimed = m.out.Reclaimed[:0]
 	m.handle(&in)
 	if m.queue.n > 0 {
 		m.pump()

@@ -6,6 +6,9 @@ type Output struct {
 	Effects []Effect // to perform, in this order
 	Events  []Event  // for owners, in order of Seq
 	Replies []Reply  // to tickets
+	// Reclaimed are peers whose incarnations this step stopped early, to make room for others
+	// (SPEC PR-6). Their stops are among Effects.
+	Reclaimed []PeerID
 }
 
 // EffectKind says what to do.

@@ -106,6 +106,7 @@ func (m *Machine) reclaim() bool {
 			continue
 		}
 		m.stats.Reclaimed++
+		m.out.Reclaimed = append(m.out.Reclaimed, id)
 		if m.peers[id].state == Connected {
 			m.becomeDisconnected(id)
 		}

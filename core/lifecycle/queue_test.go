@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -111,7 +112,13 @@ func TestLongestUnusedGivesWay(t *testing.T) {
 	}
 	l.at(5).use(2)
 	l.want(l.ask(4), "stop p3.1 close; alice/3: disconnected")
+	if got := l.m.out.Reclaimed; !slices.Equal(got, []PeerID{3}) {
+		t.Errorf("reclaimed %v, want p3", got)
+	}
 	l.want(l.ask(3), "") // the room that its own exit makes is p4's, but it did not happen yet
+	if got := l.m.out.Reclaimed; len(got) > 0 {
+		t.Errorf("%v is reclaimed a second time", got)
+	}
 	l.want(Exited(3, 1), "dial p4.1; stop p1.1 close; alice/4: connecting; alice/1: disconnected")
 	l.want(Exited(1, 1), "dial p3.2; alice/3: connecting")
 	if s, load := l.m.Stats(), l.m.Load(); s.Reclaimed != 2 || s.Evicted != 0 || load.Live != 3 {

@@ -88,6 +88,20 @@ func (c *Client) ReconnectMcp(ctx context.Context, agent, name string) (*pb.McpI
 	return call[*pb.McpInfo](ctx, c, &pb.ReconnectMcpMsg{Agent: agent, Name: name})
 }
 
+// ListMcpsUsage is ListMcps with what the processes of each peer take. It costs the daemon a
+// look at each of them.
+func (c *Client) ListMcpsUsage(ctx context.Context, agent string) ([]*pb.McpInfo, error) {
+	return paged(ctx, c, func(token string) proto.Message {
+		return &pb.ListMcpsMsg{Agent: agent, PageSize: PageSize, PageToken: token, Usage: true}
+	}, (*pb.McpList).GetMcps)
+}
+
+// WriteOffMcp is ReconnectMcp for a peer whose note is "stuck": its process, which outlived
+// SIGKILL, is not waited for any longer. It is refused when nothing is stuck.
+func (c *Client) WriteOffMcp(ctx context.Context, agent, name string) (*pb.McpInfo, error) {
+	return call[*pb.McpInfo](ctx, c, &pb.ReconnectMcpMsg{Agent: agent, Name: name, WriteOff: true})
+}
+
 // SubscribeMcpEvents opens an endless stream of MCP events on a connection of its own.
 func (c *Client) SubscribeMcpEvents(ctx context.Context) (*Stream[*pb.McpEventMsg], error) {
 	return stream[*pb.McpEventMsg](ctx, c, &pb.SubscribeMcpEventsMsg{})

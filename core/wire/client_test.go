@@ -125,6 +125,10 @@ func TestClientCalls(t *testing.T) {
 			func(ctx context.Context, c *Client) (any, error) { return nil, c.DeleteMcp(ctx, "01A", "m") }, nil},
 		{&pb.ReconnectMcpMsg{Agent: "01A", Name: "m"}, info,
 			func(ctx context.Context, c *Client) (any, error) { return c.ReconnectMcp(ctx, "01A", "m") }, info},
+		{&pb.ReconnectMcpMsg{Agent: "01A", Name: "m", WriteOff: true}, info,
+			func(ctx context.Context, c *Client) (any, error) { return c.WriteOffMcp(ctx, "01A", "m") }, info},
+		{&pb.ListMcpsMsg{Agent: "01A", PageSize: PageSize, Usage: true}, &pb.McpList{Mcps: []*pb.McpInfo{info}},
+			func(ctx context.Context, c *Client) (any, error) { return c.ListMcpsUsage(ctx, "01A") }, []*pb.McpInfo{info}},
 		{&pb.SendMsg{Agent: "01A", Content: "hi"}, &pb.SendResponse{Content: "ho"},
 			func(ctx context.Context, c *Client) (any, error) {
 				return c.Send(ctx, &pb.SendMsg{Agent: "01A", Content: "hi"})

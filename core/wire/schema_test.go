@@ -133,6 +133,7 @@ message ListMcpsMsg
   1 agent string
   1000 page_size uint32
   1001 page_token string
+  1002 usage bool
 message UpsertMcpMsg
   1 config string
   2 agent string
@@ -142,6 +143,7 @@ message DeleteMcpMsg
 message ReconnectMcpMsg
   1 name string
   2 agent string
+  1000 write_off bool
 message SubscribeMcpEventsMsg
 message McpInfo
   !9
@@ -166,6 +168,9 @@ message McpInfo
   1006 share string
   1007 policy McpPolicy
   1008 inherit_env repeated string
+  1009 cpu_ms uint64
+  1010 rss_bytes uint64
+  1011 processes uint32
 message McpPolicy
   1 idle_timeout_ms uint64
   2 min_uptime_ms uint64
@@ -173,6 +178,8 @@ message McpPolicy
   4 connect_timeout_ms uint64
   5 call_timeout_ms uint64
   6 pinned bool
+  7 close_grace_ms uint64
+  8 terminate_grace_ms uint64
 message McpList
   1 mcps repeated McpInfo
   1000 next_page_token string

@@ -182,7 +182,7 @@ func (sc *scan) descend(found map[ident]bool, stop map[int]bool) {
 // is ending and has given its memory back already, but not yet its files.
 func readTag(pid int) (tag string, told bool) {
 	for range 2 {
-		env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		env, err := readEnviron("/proc/" + strconv.Itoa(pid))
 		if err != nil && !errors.Is(err, syscall.ESRCH) { // which is what newer kernels say of no memory
 			return "", true
 		}
@@ -211,11 +211,25 @@ func tagOfThreads(pid int) (tag string, told bool) {
 		return "", true
 	}
 	for _, thread := range threads {
-		if env, err := os.ReadFile(dir + thread.Name() + "/environ"); err == nil && len(env) > 0 {
+		if env, err := readEnviron(dir + thread.Name()); err == nil && len(env) > 0 {
 			return tagIn(env), true
 		}
 	}
 	return "", false
+}
+
+// readEnviron reads an environment. The file ends early when its process gives the memory back
+// meanwhile, and so one without a tag counts if it is as long a second time.
+func readEnviron(dir string) ([]byte, error) {
+	env, err := os.ReadFile(dir + "/environ")
+	if err != nil || len(env) == 0 || tagIn(env) != "" {
+		return env, err
+	}
+	again, err := os.ReadFile(dir + "/environ")
+	if err == nil && len(again) != len(env) && tagIn(again) == "" {
+		return nil, nil
+	}
+	return again, err
 }
 
 // tagIn finds the tag in an environment.

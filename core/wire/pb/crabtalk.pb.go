@@ -2068,7 +2068,9 @@ type ListMcpsMsg struct {
 	// where they are long; 0 is the whole of it in one frame, or an error.
 	PageSize uint32 `protobuf:"varint,1000,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before; empty for the first one.
-	PageToken     string `protobuf:"bytes,1001,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,1001,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Rows of peers that run say what their processes take.
+	Usage         bool `protobuf:"varint,1002,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2122,6 +2124,13 @@ func (x *ListMcpsMsg) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListMcpsMsg) GetUsage() bool {
+	if x != nil {
+		return x.Usage
+	}
+	return false
 }
 
 // UpsertMcpMsg declares an MCP server for an agent, replacing one of the same name.
@@ -2233,9 +2242,12 @@ func (x *DeleteMcpMsg) GetAgent() string {
 
 // ReconnectMcpMsg stops what runs for a declaration and connects it again.
 type ReconnectMcpMsg struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Agent         string                 `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Agent string                 `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	// mayfly's extension: a process that outlived SIGKILL is not waited for; refused when
+	// there is none.
+	WriteOff      bool `protobuf:"varint,1000,opt,name=write_off,json=writeOff,proto3" json:"write_off,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2282,6 +2294,13 @@ func (x *ReconnectMcpMsg) GetAgent() string {
 		return x.Agent
 	}
 	return ""
+}
+
+func (x *ReconnectMcpMsg) GetWriteOff() bool {
+	if x != nil {
+		return x.WriteOff
+	}
+	return false
 }
 
 // SubscribeMcpEventsMsg asks for McpEventMsgs until the connection ends.
@@ -2360,7 +2379,12 @@ type McpInfo struct {
 	// The policy in force: what the claims on the peer ask for, over the daemon's settings.
 	Policy *McpPolicy `protobuf:"bytes,1007,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Keys of the daemon's environment that the declaration asks for.
-	InheritEnv    []string `protobuf:"bytes,1008,rep,name=inherit_env,json=inheritEnv,proto3" json:"inherit_env,omitempty"`
+	InheritEnv []string `protobuf:"bytes,1008,rep,name=inherit_env,json=inheritEnv,proto3" json:"inherit_env,omitempty"`
+	// What the peer's processes take, if the request asked for it and it can be told: user and
+	// system time, resident memory, and how many processes there are.
+	CpuMs         uint64 `protobuf:"varint,1009,opt,name=cpu_ms,json=cpuMs,proto3" json:"cpu_ms,omitempty"`
+	RssBytes      uint64 `protobuf:"varint,1010,opt,name=rss_bytes,json=rssBytes,proto3" json:"rss_bytes,omitempty"`
+	Processes     uint32 `protobuf:"varint,1011,opt,name=processes,proto3" json:"processes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2542,6 +2566,27 @@ func (x *McpInfo) GetInheritEnv() []string {
 	return nil
 }
 
+func (x *McpInfo) GetCpuMs() uint64 {
+	if x != nil {
+		return x.CpuMs
+	}
+	return 0
+}
+
+func (x *McpInfo) GetRssBytes() uint64 {
+	if x != nil {
+		return x.RssBytes
+	}
+	return 0
+}
+
+func (x *McpInfo) GetProcesses() uint32 {
+	if x != nil {
+		return x.Processes
+	}
+	return 0
+}
+
 // McpPolicy is mayfly's extension: the times that rule a peer, in milliseconds.
 type McpPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2553,6 +2598,9 @@ type McpPolicy struct {
 	ConnectTimeoutMs uint64 `protobuf:"varint,4,opt,name=connect_timeout_ms,json=connectTimeoutMs,proto3" json:"connect_timeout_ms,omitempty"`
 	CallTimeoutMs    uint64 `protobuf:"varint,5,opt,name=call_timeout_ms,json=callTimeoutMs,proto3" json:"call_timeout_ms,omitempty"`
 	Pinned           bool   `protobuf:"varint,6,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	// From the end of a peer's input to SIGTERM, and from there to SIGKILL.
+	CloseGraceMs     uint64 `protobuf:"varint,7,opt,name=close_grace_ms,json=closeGraceMs,proto3" json:"close_grace_ms,omitempty"`
+	TerminateGraceMs uint64 `protobuf:"varint,8,opt,name=terminate_grace_ms,json=terminateGraceMs,proto3" json:"terminate_grace_ms,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -2627,6 +2675,20 @@ func (x *McpPolicy) GetPinned() bool {
 		return x.Pinned
 	}
 	return false
+}
+
+func (x *McpPolicy) GetCloseGraceMs() uint64 {
+	if x != nil {
+		return x.CloseGraceMs
+	}
+	return 0
+}
+
+func (x *McpPolicy) GetTerminateGraceMs() uint64 {
+	if x != nil {
+		return x.TerminateGraceMs
+	}
+	return 0
 }
 
 // McpList is a listing of declarations.
@@ -5337,22 +5399,24 @@ const file_crabtalk_proto_rawDesc = "" +
 	"\x10\v\"j\n" +
 	"\tAgentList\x124\n" +
 	"\x06agents\x18\x01 \x03(\v2\x1c.crabtalk.protocol.AgentInfoR\x06agents\x12'\n" +
-	"\x0fnext_page_token\x18\xe8\a \x01(\tR\rnextPageToken\"a\n" +
+	"\x0fnext_page_token\x18\xe8\a \x01(\tR\rnextPageToken\"x\n" +
 	"\vListMcpsMsg\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x1c\n" +
 	"\tpage_size\x18\xe8\a \x01(\rR\bpageSize\x12\x1e\n" +
 	"\n" +
-	"page_token\x18\xe9\a \x01(\tR\tpageToken\"<\n" +
+	"page_token\x18\xe9\a \x01(\tR\tpageToken\x12\x15\n" +
+	"\x05usage\x18\xea\a \x01(\bR\x05usage\"<\n" +
 	"\fUpsertMcpMsg\x12\x16\n" +
 	"\x06config\x18\x01 \x01(\tR\x06config\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\"8\n" +
 	"\fDeleteMcpMsg\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05agent\x18\x02 \x01(\tR\x05agent\";\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\"Y\n" +
 	"\x0fReconnectMcpMsg\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05agent\x18\x02 \x01(\tR\x05agent\"\x17\n" +
-	"\x15SubscribeMcpEventsMsg\"\xdc\x05\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1c\n" +
+	"\twrite_off\x18\xe8\a \x01(\bR\bwriteOff\"\x17\n" +
+	"\x15SubscribeMcpEventsMsg\"\xb1\x06\n" +
 	"\aMcpInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x12\n" +
@@ -5381,18 +5445,23 @@ const file_crabtalk_proto_rawDesc = "" +
 	"\x05share\x18\xee\a \x01(\tR\x05share\x125\n" +
 	"\x06policy\x18\xef\a \x01(\v2\x1c.crabtalk.protocol.McpPolicyR\x06policy\x12 \n" +
 	"\vinherit_env\x18\xf0\a \x03(\tR\n" +
-	"inheritEnv\x1a6\n" +
+	"inheritEnv\x12\x16\n" +
+	"\x06cpu_ms\x18\xf1\a \x01(\x04R\x05cpuMs\x12\x1c\n" +
+	"\trss_bytes\x18\xf2\a \x01(\x04R\brssBytes\x12\x1d\n" +
+	"\tprocesses\x18\xf3\a \x01(\rR\tprocesses\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\t\x10\n" +
-	"\"\xef\x01\n" +
+	"\"\xc3\x02\n" +
 	"\tMcpPolicy\x12&\n" +
 	"\x0fidle_timeout_ms\x18\x01 \x01(\x04R\ridleTimeoutMs\x12\"\n" +
 	"\rmin_uptime_ms\x18\x02 \x01(\x04R\vminUptimeMs\x12(\n" +
 	"\x10start_timeout_ms\x18\x03 \x01(\x04R\x0estartTimeoutMs\x12,\n" +
 	"\x12connect_timeout_ms\x18\x04 \x01(\x04R\x10connectTimeoutMs\x12&\n" +
 	"\x0fcall_timeout_ms\x18\x05 \x01(\x04R\rcallTimeoutMs\x12\x16\n" +
-	"\x06pinned\x18\x06 \x01(\bR\x06pinned\"b\n" +
+	"\x06pinned\x18\x06 \x01(\bR\x06pinned\x12$\n" +
+	"\x0eclose_grace_ms\x18\a \x01(\x04R\fcloseGraceMs\x12,\n" +
+	"\x12terminate_grace_ms\x18\b \x01(\x04R\x10terminateGraceMs\"b\n" +
 	"\aMcpList\x12.\n" +
 	"\x04mcps\x18\x01 \x03(\v2\x1a.crabtalk.protocol.McpInfoR\x04mcps\x12'\n" +
 	"\x0fnext_page_token\x18\xe8\a \x01(\tR\rnextPageToken\"\xb6\x01\n" +
