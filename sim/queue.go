@@ -72,8 +72,11 @@ func (w *world) began(c *config) bool {
 		return false
 	}
 	p := &w.peers[c.peer]
+	if p.live {
+		return true
+	}
 	failed := w.view(c.peer).State == lifecycle.Failed
-	return p.live || failed && (!c.reconnect || p.state == lifecycle.Connecting)
+	return failed && (!c.reconnect || p.state == lifecycle.Connecting)
 }
 
 func (w *world) room() bool {

@@ -137,7 +137,7 @@ func (w *world) meetRedeclare(c *claim, e *Entry) {
 	if e.Policy != nil {
 		wish = *e.Policy
 	}
-	if wish == c.wish {
+	if wish == c.wish() {
 		w.reach(sRedeclareSame)
 		return
 	}

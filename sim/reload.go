@@ -17,7 +17,7 @@ func (w *world) reload(e *Entry) {
 				continue
 			}
 			d := Entry{Op: OpDeclare, Tenant: uint32(t), Name: uint8(i + 1), Target: w.configs[c.config].target}
-			if wish := c.wish; wish != (lifecycle.Policy{}) {
+			if wish := c.wish(); wish != (lifecycle.Policy{}) {
 				d.Policy = &wish
 			}
 			if d.Target.Server == e.Target.Server {

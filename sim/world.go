@@ -93,40 +93,43 @@ type tenant struct {
 	open    [MaxOpen]int32 // slots of its open tickets, oldest first
 	claims  [MaxNames]claim
 	diedAt  lifecycle.Instant
+	_       [8]byte // two cache lines each
 }
 
 // claim is what a tenant holds under one name, and what it was told of it.
 type claim struct {
 	config int32 // 0 when not held
 	told   lifecycle.State
-	fresh  bool // joined in this step: its standing may be replayed
-	wish   lifecycle.Policy
+	fresh  bool              // joined in this step: its standing may be replayed
+	asks   *lifecycle.Policy // nil for nothing, as most do; see wish
 }
 
-// config is one target that somebody claims or that still runs.
+// config is one target that somebody claims or that still runs. What every call reads and writes
+// comes first: at ten thousand tenants a step costs what it touches of memory.
 type config struct {
 	target    Target
 	claims    int32
 	told      [5]int32 // claims by the state that they were told
 	waiting   int32    // tickets
 	peer      lifecycle.PeerID
-	wishes    []lifecycle.Policy // of those of its claims that ask for something
+	queued    bool             // its attempt waits for room, since queuedAt
+	wanted    bool             // somebody asked for an attempt that has not begun
+	reconnect bool             // a reconnect was asked for and its attempt has not ended
+	failed    bool             // the last attempt or session failed, at failedAt
+	cause     lifecycle.Reason // of the last failure, as listed
 	terms     terms
 	termsAt   lifecycle.Instant // when they last changed
-	before    terms             // the step that last changed them, retuned, began with these
-	retuned   uint64
-	queued    bool // its attempt waits for room, since queuedAt
-	queuedAt  lifecycle.Instant
-	turn      uint64 // the step in which it began to
-	noRoom    uint64 // the last step in which it was refused
-	noRoomAt  lifecycle.Instant
-	wanted    bool // somebody asked for an attempt that has not begun
-	reconnect bool // a reconnect was asked for and its attempt has not ended
-	failed    bool // the last attempt or session failed, at failedAt
 	failedAt  lifecycle.Instant
-	cause     lifecycle.Reason // of the last failure, as listed
-	served    uint64           // the place of the wait that was answered last, in step servedAt
+	noRoomAt  lifecycle.Instant
+	served    uint64 // the place of the wait that was answered last, in step servedAt
 	servedAt  uint64
+	noRoom    uint64             // the last step in which it was refused
+	wishes    []lifecycle.Policy // of those of its claims that ask for something
+	before    terms              // the step that last changed them, retuned, began with these
+	retuned   uint64
+	queuedAt  lifecycle.Instant
+	turn      uint64   // the step in which it began to
+	_         [24]byte // five cache lines each
 }
 
 // peer is the world's truth about the newest incarnation in a slot of the subject. What every
@@ -151,18 +154,19 @@ type peer struct {
 	tools     uint16 // that it lists now
 	mark      uint64 // the last step that touched it
 	idleSince lifecycle.Instant
-	due       lifecycle.Instant // of its attempt
 	upAt      lifecycle.Instant
+	timedOut  uint64            // the last step in which a call of it timed out
+	due       lifecycle.Instant // of its attempt
 	stagedAt  lifecycle.Instant
 	graces    [2]time.Duration     // of its stop, for close and terminate
 	reclaimed uint64               // the step in which it was stopped to make room
-	timedOut  uint64               // the last step in which a call of it timed out
 	dropped   uint64               // the step in which its attempt was abandoned
 	lapsed    lifecycle.Generation // that was due to age while calls were in flight
 	server    uint32               // and its place on the list of what runs of it
 	place     int32
 	met       met
 	plan      DialPlan
+	_         [16]byte // four cache lines each
 }
 
 type ticketPhase uint8

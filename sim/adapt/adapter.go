@@ -9,20 +9,22 @@ import (
 
 // adapter is the host of a lifecycle, and both together a subject of the simulator.
 type adapter struct {
-	life     Lifecycle
-	cfg      lifecycle.Config
-	now      lifecycle.Instant
-	out      lifecycle.Output
-	seq      uint64
-	servers  []*server // by Server; nil at 0
-	byFP     map[lifecycle.Fingerprint]*server
-	owners   map[lifecycle.OwnerID]*owner
-	runs     []*run            // by Run; nil at 0
-	calls    []*call           // by Call; nil at 0
-	open     []*call           // that wait or run, in the order in which they came
-	claimed  int               // claims so far
-	draining bool              // since when the lifecycle is not asked any more
-	drainBy  lifecycle.Instant // when calls in flight have had their grace
+	life       Lifecycle
+	cfg        lifecycle.Config
+	now        lifecycle.Instant
+	out        lifecycle.Output
+	replied    []Call // of each reply; 0 where there was none
+	seq        uint64
+	servers    []*server // by Server; nil at 0
+	byFP       map[lifecycle.Fingerprint]*server
+	owners     map[lifecycle.OwnerID]*owner
+	runs       []*run            // by Run; nil at 0
+	calls      []*call           // by Call; nil at 0
+	open       []*call           // that wait or run, in the order in which they came
+	claimed    int               // claims so far
+	reconnects bool              // the lifecycle knows them
+	draining   bool              // since when the lifecycle is not asked any more
+	drainBy    lifecycle.Instant // when calls in flight have had their grace
 }
 
 // server is also a peer: its number is its slot.
@@ -36,8 +38,10 @@ type server struct {
 	state    lifecycle.State
 	reason   lifecycle.Reason
 	since    lifecycle.Instant
-	why      lifecycle.Reason // if it fails, or has failed, in this step
-	lost     bool             // a call was, in a drain
+	why      lifecycle.Reason     // if it fails, or has failed, in this step
+	lost     bool                 // a call was, in a drain
+	renewing bool                 // a reconnect is under way
+	renewed  lifecycle.Generation // and the run that it replaces
 }
 
 type owner struct{ claims []*claim }
@@ -68,11 +72,14 @@ type call struct {
 	on     *server // where it was asked for, also after its claim has moved
 	run    *run    // nil while it waits
 	due    lifecycle.Instant
+
+	settles bool                 // it wants to be told how a run went, and runs nothing
+	after   lifecycle.Generation // of which run, if not of any: a newer one
 }
 
 func newAdapter(x Subject, cfg lifecycle.Config) *adapter {
 	a := &adapter{cfg: cfg, servers: make([]*server, 1), byFP: map[lifecycle.Fingerprint]*server{},
-		owners: map[lifecycle.OwnerID]*owner{}, runs: make([]*run, 1), calls: make([]*call, 1)}
+		owners: map[lifecycle.OwnerID]*owner{}, runs: make([]*run, 1), calls: make([]*call, 1), reconnects: x.Reconnects}
 	a.life = x.New(a, cfg)
 	return a
 }
@@ -81,6 +88,7 @@ func newAdapter(x Subject, cfg lifecycle.Config) *adapter {
 func (a *adapter) Step(now lifecycle.Instant, in lifecycle.Input) lifecycle.Output {
 	a.now = now
 	a.out.Effects, a.out.Events, a.out.Replies = a.out.Effects[:0], a.out.Events[:0], a.out.Replies[:0]
+	a.replied = a.replied[:0]
 	a.handle(&in)
 	a.settle()
 	return a.out
@@ -137,6 +145,7 @@ func (a *adapter) settle() {
 				a.tell(c, lifecycle.Event{State: now})
 			}
 		}
+		a.settled(s)
 		if len(s.claims) == 0 && (s.run == nil || !s.run.live) {
 			s.declared = false
 			a.out.Effects = append(a.out.Effects, lifecycle.Effect{Kind: lifecycle.EffectForget, Peer: lifecycle.PeerID(s.id), Gen: s.gen, FP: s.fp})

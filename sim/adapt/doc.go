@@ -8,7 +8,8 @@
 //
 // where newMine makes a [Lifecycle]: ten methods about servers, claims, calls and runs, by
 // number. It acts through its [Host]: start, stop, admit, refuse. toy_test.go in this package is a
-// whole one, and the golden file beside it is what the suite says of a bug in it.
+// whole one, and the golden file beside it is what the suite says of a bug in it. What else it
+// knows it declares: eviction in [Subject].Evicts, reconnects as a [Reconnecter].
 //
 // # What the host does
 //
@@ -36,6 +37,6 @@
 //
 // # Not promised
 //
-// A lifecycle with reconnects, bounds, or wishes of its claims is better a [sim.Subject] of its own:
-// nothing of these is tried here.
+// Bounds, eager connects, wishes of claims and a drain of the lifecycle's own are not tried here. A
+// lifecycle that has them is better a [sim.Subject] of its own.
 package adapt

@@ -76,6 +76,8 @@ type Subject struct {
 	New func(Host, lifecycle.Config) Lifecycle
 	// Evicts says that it stops what was unused for T.
 	Evicts bool
+	// Reconnects says that it is a [Reconnecter].
+	Reconnects bool
 }
 
 // Make returns a maker of subjects, for sim.Property, sim.MakeFuzz and the like. Use [Subject.Fit]

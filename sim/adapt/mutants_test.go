@@ -179,6 +179,16 @@ var mutants = map[string]func(*mutant){
 			return true
 		}
 	},
+	"QUEUE-IDLE": func(m *mutant) { // starts nothing for those who wait
+		m.call = func(k *keeper, s adapt.Server, c adapt.Call) bool {
+			e := k.servers[s]
+			if e.state != lifecycle.Disconnected {
+				return false
+			}
+			e.waiting = append(e.waiting, c)
+			return true
+		}
+	},
 	"REPLY-LOST": func(m *mutant) { // forgets all but the first
 		m.connected = func(k *keeper, s adapt.Server, _ adapt.Run) bool {
 			if e := k.servers[s]; len(e.waiting) > 1 {

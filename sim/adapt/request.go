@@ -27,6 +27,8 @@ func (a *adapter) ask(in *lifecycle.Input) {
 		a.release(o, c)
 	case in.Kind == lifecycle.InDispatch:
 		a.call(in.Ticket, c)
+	case in.Kind == lifecycle.InReconnect && a.reconnects:
+		a.reconnect(in.Ticket, c)
 	default:
 		panic("ADAPT-INPUT: an input of kind " + in.Kind.String() + "; run it through Fit")
 	}
@@ -69,7 +71,11 @@ func (a *adapter) declare(o *owner, c *claim, in *lifecycle.Input) {
 	c.id = Claim(a.claimed)
 	a.join(c, s)
 	for _, w := range waiting {
-		a.call(w.ticket, c)
+		if w.settles {
+			a.follow(w.ticket, c)
+		} else {
+			a.call(w.ticket, c)
+		}
 	}
 }
 
@@ -236,28 +242,31 @@ func (a *adapter) answer(t lifecycle.Ticket, s *server, why lifecycle.Reason) {
 		r.Peer, r.Gen = lifecycle.PeerID(s.id), s.gen
 	}
 	a.out.Replies = append(a.out.Replies, r)
+	a.replied = append(a.replied, 0)
 }
 
 // Admit implements Host.
 func (a *adapter) Admit(id Call, on Run) bool {
 	c, r := a.calls[id], a.runs[on]
-	if c == nil || c.run != nil {
+	if c == nil || c.run != nil || c.settles {
 		return false
 	}
 	c.run, c.due = r, a.now+lifecycle.Instant(a.cfg.CallTimeout)
 	a.out.Replies = append(a.out.Replies, lifecycle.Reply{Kind: lifecycle.ReplyReady, Ticket: c.ticket,
 		Peer: lifecycle.PeerID(r.on.id), Gen: r.gen, RetryAt: lifecycle.Never})
+	a.replied = append(a.replied, c.id)
 	return true
 }
 
 // Refuse implements Host.
 func (a *adapter) Refuse(id Call) {
 	c := a.calls[id]
-	if c == nil || c.run != nil {
+	if c == nil || c.run != nil || c.settles {
 		return
 	}
 	a.close(c)
 	a.answer(c.ticket, c.on, lifecycle.ReasonFailed)
+	a.replied[len(a.replied)-1] = c.id
 	last := &a.out.Replies[len(a.out.Replies)-1]
 	if last.Cause = c.on.reason; c.on.state != lifecycle.Failed {
 		last.Cause = c.on.why // it fails in this very step

@@ -22,10 +22,10 @@
 // cut off and run again, which gives the same lines. So what was written needs no sync to be
 // trusted, and a kill costs at most the blocks that were under way.
 //
-// A seed costs about 200 bytes of results.jsonl: 150 of its line, and its share of the sums,
-// which are some 3 KiB for each block. A distinct failure costs its tapes, and there are at
-// most MaxDistinct of them. In memory a campaign holds 2·Workers+2 blocks, about 100 KiB each,
-// a world for each worker, and FirstSeeds seeds of each failure, however many seeds it runs.
+// A seed costs about 170 bytes of results.jsonl: its line, and its share of the sums, which are
+// some 3 KiB for each block. A distinct failure costs its tapes, and there are at most MaxDistinct
+// of them. In memory a campaign holds 2·Workers+2 blocks, about 100 KiB each, a world for each
+// worker, and FirstSeeds seeds of each failure, however many seeds it runs.
 //
 // # One failure or two
 //
