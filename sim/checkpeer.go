@@ -177,9 +177,9 @@ func (w *world) caused(id lifecycle.PeerID, from, to lifecycle.State) bool {
 	case lifecycle.Connecting: // the dial itself was checked when it came
 		return from == lifecycle.Disconnected || from == lifecycle.Failed && c.reconnect
 	case lifecycle.Connected:
-		return from == lifecycle.Connecting && in == lifecycle.InConnected
+		return from == lifecycle.Connecting && in == lifecycle.InConnected && w.isNewsOf(id)
 	case lifecycle.Failed:
-		return w.failedFor(p, from)
+		return w.failedFor(id, from)
 	case lifecycle.Disconnected:
 		switch from {
 		case lifecycle.Failed:
@@ -192,12 +192,18 @@ func (w *world) caused(id lifecycle.PeerID, from, to lifecycle.State) bool {
 	return false
 }
 
-func (w *world) failedFor(p *peer, from lifecycle.State) bool {
+// isNewsOf says that the completion of the step is of a peer's newest incarnation.
+func (w *world) isNewsOf(id lifecycle.PeerID) bool {
+	return w.in.Peer == id && w.in.Gen == w.peers[id].gen
+}
+
+func (w *world) failedFor(id lifecycle.PeerID, from lifecycle.State) bool {
+	p := &w.peers[id]
 	switch w.in.Kind {
 	case lifecycle.InConnectFailed:
-		return from == lifecycle.Connecting
+		return from == lifecycle.Connecting && w.isNewsOf(id)
 	case lifecycle.InBroken:
-		return from == lifecycle.Connecting || from == lifecycle.Connected
+		return (from == lifecycle.Connecting || from == lifecycle.Connected) && w.isNewsOf(id)
 	case lifecycle.InExited:
 		return !p.live && (from == lifecycle.Connecting || from == lifecycle.Connected)
 	case lifecycle.InCallDone: // whether it may is for checkCallEffect to say

@@ -39,7 +39,7 @@ func (m *Machine) CopyInto(dst *Machine) {
 	dst.live, dst.dialing, dst.spawning = m.live, m.dialing, m.spawning
 	dst.stopping, dst.stuck, dst.inFlight = m.stopping, m.stuck, m.inFlight
 	dst.copyMaps(m)
-	dst.out = Output{dst.out.Effects[:0], dst.out.Events[:0], dst.out.Replies[:0]}
+	dst.out = Output{dst.out.Effects[:0], dst.out.Events[:0], dst.out.Replies[:0], dst.out.Reclaimed[:0]}
 }
 
 // copyMaps makes the indices those of another machine. The first two follow from slabs, which
