@@ -86,3 +86,12 @@ func TestWatches(t *testing.T) {
 		}
 	}
 }
+
+// TestNoDelaysInTheCalm runs a day whose short call timeout would be outlived by whatever is
+// delayed: the recovery must not be.
+func TestNoDelaysInTheCalm(t *testing.T) {
+	o := Options{Seed: 8281, Swarm: true, Schedule: mustParseSchedule(t, "delay:60@8282")}
+	if res := mustRun(t, o); res.Violation != nil || res.Recovered == 0 {
+		t.Errorf("%d claims worked again: %v", res.Recovered, res.Violation)
+	}
+}

@@ -351,10 +351,11 @@ func targetHash(t Target, more uint32) uint64 {
 	return x >> 8
 }
 
-// late is the turn of the order of FIFO, in which some completions are put off.
+// late is the turn of the order of FIFO, in which some completions are put off. A delay is a
+// fault: with short budgets it fails what it delays, and in the calm there are none.
 func (s *scheduler) late() {
 	w := s.w
-	if w.agenda.at() > w.now || w.source.at() <= w.now || !w.agenda.heap[0].isCompletion() || !s.momentHasCome() {
+	if w.calm || w.agenda.at() > w.now || w.source.at() <= w.now || !w.agenda.heap[0].isCompletion() || !s.momentHasCome() {
 		w.plainTurn()
 		return
 	}
