@@ -198,14 +198,14 @@ func (m *Machine) auditClaims() *Violation {
 		for c := m.peers[i].claims.head; c != 0; c = m.inPeer[c].next {
 			linked++
 			cl := &m.claims[c]
-			if cl.peer != PeerID(i) || m.byKey[cl.claimKey] != c || !m.isHome(cl.home, cl.owner) {
+			if at, _ := m.claimOf(cl.claimKey); cl.peer != PeerID(i) || at != c || !m.isHome(cl.home, cl.owner) {
 				return bug("CLAIM-LINK", "claim (%d, %d) hangs on peer %d but names peer %d",
 					cl.owner, cl.name, i, cl.peer)
 			}
 		}
 	}
-	if linked != len(m.byKey) {
-		return bug("CLAIM-LINK", "%d claims hang on peers, %d are held", linked, len(m.byKey))
+	if linked != m.byKey.n {
+		return bug("CLAIM-LINK", "%d claims hang on peers, %d are held", linked, m.byKey.n)
 	}
 	return nil
 }

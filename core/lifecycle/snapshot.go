@@ -23,6 +23,7 @@ func (m *Machine) CopyInto(dst *Machine) {
 	dst.seats = copySlab(dst.seats, m.seats)
 	dst.freePeer = copySlab(dst.freePeer, m.freePeer)
 	dst.claims = copySlab(dst.claims, m.claims)
+	dst.byKey.places, dst.byKey.n = copySlab(dst.byKey.places, m.byKey.places), m.byKey.n
 	dst.wishes = copySlab(dst.wishes, m.wishes)
 	dst.freeClaim = copySlab(dst.freeClaim, m.freeClaim)
 	dst.inPeer = copySlab(dst.inPeer, m.inPeer)
@@ -42,23 +43,15 @@ func (m *Machine) CopyInto(dst *Machine) {
 	dst.out = Output{dst.out.Effects[:0], dst.out.Events[:0], dst.out.Replies[:0], dst.out.Reclaimed[:0]}
 }
 
-// copyMaps makes the indices those of another machine. The first two follow from slabs, which
-// are quicker to walk. Copies are often made over a machine that differs by a step or two, so
-// an index that is right already stays.
+// copyMaps makes the maps those of another machine. The first follows from a slab, which is
+// quicker to walk. Copies are often made over a machine that differs by a step or two, so a map
+// that is right already stays.
 func (m *Machine) copyMaps(from *Machine) {
 	if len(m.byFP) != len(from.byFP) || !m.indexesPeers() {
 		m.byFP = emptied(m.byFP)
 		for i := range m.peers {
 			if m.peers[i].used {
 				m.byFP[m.peers[i].fp] = PeerID(i)
-			}
-		}
-	}
-	if len(m.byKey) != len(from.byKey) || !m.indexesClaims() {
-		m.byKey = emptied(m.byKey)
-		for i := range m.claims {
-			if m.claims[i].peer != 0 {
-				m.byKey[m.claims[i].claimKey] = int32(i)
 			}
 		}
 	}
@@ -75,15 +68,6 @@ func (m *Machine) indexesPeers() bool {
 		}
 	}
 	return m.byFP != nil
-}
-
-func (m *Machine) indexesClaims() bool {
-	for i := range m.claims {
-		if c := &m.claims[i]; c.peer != 0 && m.byKey[c.claimKey] != int32(i) {
-			return false
-		}
-	}
-	return m.byKey != nil
 }
 
 func emptied[K comparable, V any](m map[K]V) map[K]V {

@@ -44,6 +44,7 @@ var snapshotFields = map[reflect.Type]map[string]string{
 	reflect.TypeFor[Policy]():     {"IdleTimeout": encoded, "MinUptime": encoded, "StartTimeout": encoded, "ConnectTimeout": encoded, "CallTimeout": encoded, "CloseGrace": encoded, "TerminateGrace": encoded, "Pinned": encoded},
 	reflect.TypeFor[writtenOff](): {"peer": encoded, "gen": named, "fp": named},
 	reflect.TypeFor[claim]():      {"claimKey": encoded, "peer": encoded, "home": derived},
+	reflect.TypeFor[claimIndex](): {"places": derived, "n": derived},
 	reflect.TypeFor[ticket](): {
 		"id": named, "owner": derived, "name": encoded, "home": encoded, "peer": encoded, "gen": derived, "phase": encoded,
 		"mode": encoded, "timer": encoded,

@@ -23,7 +23,7 @@ type View struct {
 
 // Claimed returns the peer behind a claim, or 0.
 func (m *Machine) Claimed(o OwnerID, n NameID) PeerID {
-	i, ok := m.byKey[claimKey{o, n}]
+	i, ok := m.claimOf(claimKey{o, n})
 	if !ok {
 		return 0
 	}
