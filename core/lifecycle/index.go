@@ -18,8 +18,8 @@ func (x *claimIndex) home(key claimKey) int {
 	return int(h>>32) & (len(x.places) - 1)
 }
 
-// find returns the place of a key, or the free one where it would be.
-func (x *claimIndex) find(claims []claim, key claimKey) int {
+// placeOf returns the place of a key, or the free one where it would be.
+func (x *claimIndex) placeOf(claims []claim, key claimKey) int {
 	at := x.home(key)
 	for x.places[at] != 0 && claims[x.places[at]].claimKey != key {
 		at = (at + 1) & (len(x.places) - 1)
@@ -30,7 +30,7 @@ func (x *claimIndex) find(claims []claim, key claimKey) int {
 // claimOf returns the claim that an owner holds under a name.
 func (m *Machine) claimOf(key claimKey) (i int32, held bool) {
 	x := &m.byKey
-	i = x.places[x.find(m.claims, key)]
+	i = x.places[x.placeOf(m.claims, key)]
 	return i, i != 0
 }
 
@@ -41,18 +41,18 @@ func (x *claimIndex) add(claims []claim, i int32) {
 		x.places = make([]int32, 2*len(old))
 		for _, c := range old {
 			if c != 0 {
-				x.places[x.find(claims, claims[c].claimKey)] = c
+				x.places[x.placeOf(claims, claims[c].claimKey)] = c
 			}
 		}
 	}
-	x.places[x.find(claims, claims[i].claimKey)] = i
+	x.places[x.placeOf(claims, claims[i].claimKey)] = i
 }
 
 // remove takes a claim out and closes the gap: whoever stands behind it and was pushed away from
 // there moves up.
 func (x *claimIndex) remove(claims []claim, key claimKey) {
 	mask := len(x.places) - 1
-	gap := x.find(claims, key)
+	gap := x.placeOf(claims, key)
 	x.n--
 	for at := (gap + 1) & mask; x.places[at] != 0; at = (at + 1) & mask {
 		home := x.home(claims[x.places[at]].claimKey)

@@ -25,7 +25,7 @@ func TestClaimIndex(t *testing.T) {
 			for owner := range OwnerID(9) {
 				for name := range NameID(9) {
 					key := claimKey{owner, name}
-					if got := x.places[x.find(claims, key)]; got != want[key] {
+					if got := x.places[x.placeOf(claims, key)]; got != want[key] {
 						t.Fatalf("%v is claim %d, want %d", key, got, want[key])
 					}
 				}
