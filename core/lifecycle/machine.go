@@ -232,7 +232,7 @@ func (m *Machine) Deadline() Instant {
 		at = m.timers.heap[0].at
 	}
 	for i := range m.expiry {
-		at = min(at, m.nextTick(classID(i+1)))
+		at = m.tickBefore(classID(i+1), at)
 	}
 	if m.queue.n > 0 && m.shortage() > 0 {
 		at = min(at, m.shelterEnd) // until then all that could make room are protected
