@@ -65,17 +65,11 @@ func parseCampaignFlags(args []string, stderr io.Writer) (*campaignFlags, error)
 	f.defineConfig(fs)
 	fs.Var(&f.subject, "subject", "what to test: machine (the default), or published[:reading,...], RFC 0204's algorithm; published:help lists its readings")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
-	if err := fs.Parse(args); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			err = errReported
-		}
+	if err := parseFlags(fs, args); err != nil {
 		return nil, err
 	}
 	if err := f.subject.listed(stderr); err != nil {
 		return nil, err
-	}
-	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("%q is not a flag; sim campaign takes flags only", fs.Arg(0))
 	}
 	return f, f.settle(fs)
 }
@@ -214,14 +208,8 @@ func (f *campaignFlags) drawn(seed uint64) (sim.Options, error) {
 // runCampaign is the subcommand sim campaign.
 func runCampaign(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	f, err := parseCampaignFlags(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case errors.Is(err, errReported):
-		return exitUsage
-	case err != nil:
-		fmt.Fprintf(stderr, "mayfly sim campaign: %v\n", err)
-		return exitUsage
+	if err != nil {
+		return misused(stderr, "mayfly sim campaign", err)
 	}
 	w := &watch{out: terminal(stderr), began: time.Now()}
 	f.options.Progress = w.see

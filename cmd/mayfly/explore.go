@@ -55,14 +55,8 @@ func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.StringVar(&f.record, "record", "", "write the way to a broken rule as a tape of mayfly sim to `FILE`")
 	faults := fs.String("faults", "none", "how often what goes wrong on one way: none, each, or a list such as exit,late=2; each may begin a list")
-	if err := fs.Parse(args); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			err = errReported
-		}
+	if err := parseFlags(fs, args); err != nil {
 		return nil, err
-	}
-	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("%q is not a flag; sim explore takes flags only", fs.Arg(0))
 	}
 	var err error
 	if o.Faults, err = explore.ParseFaults(*faults); err != nil {
@@ -74,14 +68,8 @@ func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
 // runExplore searches a subject, which only tests choose.
 func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer, subject func(lifecycle.Config) explore.Subject) int {
 	f, err := parseExploreFlags(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case errors.Is(err, errReported):
-		return exitUsage
-	case err != nil:
-		fmt.Fprintf(stderr, "mayfly sim explore: %v\n", err)
-		return exitUsage
+	if err != nil {
+		return misused(stderr, "mayfly sim explore", err)
 	}
 	f.options.Subject = subject
 	f.options.Stop = func() bool { return ctx.Err() != nil }

@@ -19,8 +19,8 @@ import (
 
 // runSim is the subcommand sim.
 func runSim(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	for _, c := range simCommands() {
-		if len(args) > 0 && args[0] == c.name {
+	if len(args) > 0 {
+		if c := find(simCommands(), args[0]); c != nil {
 			return c.run(ctx, args[1:], stdin, stdout, stderr)
 		}
 	}
@@ -30,10 +30,10 @@ func runSim(ctx context.Context, args []string, stdin io.Reader, stdout, stderr 
 // simCommands are the subcommands of sim, which without one runs a seed.
 func simCommands() []command {
 	return []command{
-		{"campaign", "run many seeds, resumably, and sum up what they came to", runCampaign},
+		{"campaign", "run many seeds, resumably, and sum up what they came to", runCampaign, nil},
 		{"explore", "search all states of a small world", func(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 			return runExplore(ctx, args, stdout, stderr, nil)
-		}},
+		}, nil},
 	}
 }
 
@@ -45,9 +45,6 @@ exit code 1 and leaves a tape to replay, a small one, and a scenario. Without fl
 200 tenants, 24 hours, with the features and faults that the seed draws.
 
 `
-
-// errReported is a usage error that the flag package has printed already.
-var errReported = errors.New("usage")
 
 // simFlags are the flags of sim.
 type simFlags struct {
@@ -72,10 +69,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
 		fmt.Fprint(stderr, simUsage)
-		for _, c := range simCommands() {
-			fmt.Fprintf(stderr, "  mayfly sim %-9s %s\n", c.name, c.summary)
-		}
-		fmt.Fprintln(stderr)
+		list(stderr, "sim", simCommands())
 		fs.PrintDefaults()
 	}
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the run")
@@ -105,17 +99,11 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.StringVar(&f.trace.name, "trace", "", "show the run in `FILE`: a page if it ends with .html, else text")
 	fs.Var(&f.shrink, "shrink", shrinkUsage)
 	fs.StringVar(&f.failures, "failures", "mayfly-failures", "directory for the tapes of broken rules")
-	if err := fs.Parse(args); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			err = errReported
-		}
+	if err := parseFlags(fs, args); err != nil {
 		return nil, err
 	}
 	if err := f.subject.listed(stderr); err != nil {
 		return nil, err
-	}
-	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("%q is not a flag; sim takes flags only", fs.Arg(0))
 	}
 	if err := f.reach.check(fs); err != nil {
 		return nil, err
@@ -149,14 +137,8 @@ func onlyWithReplay(fs *flag.FlagSet) (err error) {
 // simulate runs sim on a subject, which only tests choose.
 func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, subject func(lifecycle.Config) sim.Subject) int {
 	f, err := parseSimFlags(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case errors.Is(err, errReported):
-		return exitUsage
-	case err != nil:
-		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
-		return exitUsage
+	if err != nil {
+		return misused(stderr, "mayfly sim", err)
 	}
 	if f.options.Subject = subject; f.subject.make != nil {
 		f.options.Subject = f.subject.make
@@ -266,7 +248,7 @@ func (f *simFlags) keep(r *sim.Result) (string, error) {
 	switch {
 	case f.replay != "":
 		return f.replay, nil
-	case r.Tape == nil:
+	case r.Tape == nil, path == "" && r.Violation == nil: // -trace records a run too
 		return "", nil
 	case path == "":
 		if err := os.MkdirAll(f.failures, 0o777); err != nil {
