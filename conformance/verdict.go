@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"syscall"
 
@@ -74,6 +75,13 @@ func starved(evidence string) string {
 	return ""
 }
 
+// noSocket says that there was nothing to connect to. Under a daemon that has served, that is
+// the daemon's doing, or that of another one which it let into its home.
+func noSocket(err error) bool {
+	dial, ok := errors.AsType[*net.OpError](err)
+	return ok && dial.Op == "dial" && errors.Is(dial, syscall.ENOENT)
+}
+
 // blame finds out whose doing an error is.
 func (p *probe) blame(ctx context.Context, err error) ruling {
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
@@ -83,7 +91,7 @@ func (p *probe) blame(ctx context.Context, err error) ruling {
 		return *r
 	}
 	lost := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, io.ErrUnexpectedEOF)
+		errors.Is(err, io.ErrUnexpectedEOF) || p.started() && noSocket(err)
 	if lost {
 		p.awaitEnd() // the connections of a process end before it does
 	}
