@@ -145,6 +145,13 @@
 // files, and [MakeFuzz] those of a fuzzer: every sequence of choices is a tape. A lifecycle that
 // knows nothing of this package is judged through sim/adapt.
 //
+// # Around it
+//
+// sim/campaign runs many seeds and keeps what they came to, sim/explore looks at every state of a small
+// world in place of drawing runs, sim/trace shows a run to people, sim/spec is a model written
+// from the clauses alone, sim/published is a subject with known bugs, and MUTANTS.md has one-line bugs of
+// the machine with the rule that finds each.
+//
 // # Promises
 //
 //   - Equal options give equal results, byte for byte and on every machine: randomness comes

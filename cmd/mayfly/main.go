@@ -41,7 +41,7 @@ func find(commands []command, name string) *command {
 // list prints what is below a command, for its help.
 func list(w io.Writer, name string, commands []command) {
 	for _, c := range commands {
-		fmt.Fprintf(w, "  mayfly %s %-9s %s\n", name, c.name, c.summary)
+		fmt.Fprintf(w, "  mayfly %s %-9s  %s\n", name, c.name, c.summary)
 	}
 	fmt.Fprintln(w)
 }
@@ -87,9 +87,9 @@ func usage(w io.Writer) {
 	fmt.Fprint(w, "mayfly tells whether a daemon keeps every MCP peer alive exactly when it should be.\n\n"+
 		"usage: mayfly COMMAND [flags]\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-14s %s\n", c.name, c.summary)
+		fmt.Fprintf(w, "  %-14s  %s\n", c.name, c.summary)
 		for _, sub := range c.commands {
-			fmt.Fprintf(w, "  %-14s %s\n", c.name+" "+sub.name, sub.summary)
+			fmt.Fprintf(w, "  %-14s  %s\n", c.name+" "+sub.name, sub.summary)
 		}
 	}
 	fmt.Fprint(w, "\n\"mayfly COMMAND -h\" lists a command's flags.\n"+
