@@ -46,7 +46,7 @@ const minScenarios = 36
 // scenarioOf shrinks a planted bug to a scenario.
 func scenarioOf(t *testing.T, m *mutant) *Counterexample {
 	t.Helper()
-	small, _ := mustShrink(t, broken(t, m), ShrinkOptions{Subject: m.subject()})
+	small, _ := small(t, m)
 	c, err := ToScenario(small, ScenarioOptions{Name: "bug.txtar", Subject: m.subject()})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestToScenarioOfCorrect(t *testing.T) {
 		"has a shorter connect timeout": "expect status a m1 = connecting\n",
 	} {
 		m := all[name]
-		small, _ := mustShrink(t, broken(t, m), ShrinkOptions{Subject: m.subject()})
+		small, _ := small(t, m)
 		c, err := ToScenario(small, ScenarioOptions{Name: "bug.txtar", Subject: m.subject(), Correct: m.subject()})
 		if err != nil {
 			t.Fatal(err)
