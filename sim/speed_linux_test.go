@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,44 @@ func processor() time.Duration {
 		panic(err)
 	}
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// BenchmarkRun is the whole simulator at 10,000 tenants, checks and hash included: steps/cpu-s is
+// the figure to watch, steps/s the same on a machine that does nothing else, B/tenant what a run
+// has allocated at its end.
+func BenchmarkRun(b *testing.B) {
+	const tenants = 10_000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	benchmarkSteps(b, sim.Options{Seed: 7, Tenants: tenants, For: 2 * time.Hour})
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/tenants, "B/tenant")
+}
+
+// BenchmarkConversationDay is 24 hours of 10,000 tenants who talk, with their servers' troubles:
+// cpu-s/run is how long it takes of one core.
+func BenchmarkConversationDay(b *testing.B) {
+	mix := sim.DefaultMix()
+	mix.Cron, mix.Poisson = 0, 0
+	benchmarkSteps(b, sim.Options{Seed: 7, Tenants: 10_000, For: 24 * time.Hour, Mix: &mix})
+}
+
+func benchmarkSteps(b *testing.B, opt sim.Options) {
+	b.Helper()
+	var steps uint64
+	c := costOf(func() {
+		for b.Loop() {
+			res, err := sim.Run(opt)
+			if err != nil || res.Violation != nil {
+				b.Fatal(err, res.Violation)
+			}
+			steps += res.Steps
+		}
+	})
+	b.ReportMetric(float64(steps)/c.cpu.Seconds(), "steps/cpu-s")
+	b.ReportMetric(float64(steps)/c.wall.Seconds(), "steps/s")
+	b.ReportMetric(c.cpu.Seconds()/float64(b.N), "cpu-s/run")
+	b.ReportMetric(float64(steps)/float64(b.N), "steps/run")
 }
 
 // neat is a workload that a host on a transport without faults can be given too: claims, calls,
