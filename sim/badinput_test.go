@@ -48,14 +48,7 @@ func TestBadTapesAtTheirLine(t *testing.T) {
 		{"blank line", "1s t2 born", "", `x.tape:24: "" is not an entry`},
 		{"two blanks", "1s t2 born", "1s  t2 born", "x.tape:24: "},
 	} {
-		text := strings.Replace(goodTape, c.old, c.new, 1)
-		if text == goodTape {
-			t.Fatalf("%s: %q is not in the good tape", c.name, c.old)
-		}
-		_, err := Decode("x.tape", strings.NewReader(text))
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s:\nwant an error with %s\n got %v", c.name, c.want, err)
-		}
+		refuses(t, c.name, c.old, c.new, c.want)
 	}
 }
 

@@ -197,14 +197,20 @@ func TestBadTapes(t *testing.T) {
 		{"bad retools", "stop=10ms", "stop=10ms retools=x", `x.tape:25: "retools=x" is not a number of tools`},
 		{"huge line", "t2 born", "t2 " + strings.Repeat("b", maxTapeLine), "x.tape:24: cannot be read"},
 	} {
-		text := strings.Replace(goodTape, c.old, c.new, 1)
-		if text == goodTape {
-			t.Fatalf("%s: %q is not in the good tape", c.name, c.old)
-		}
-		_, err := Decode("x.tape", strings.NewReader(text))
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s:\nwant an error with %s\n got %v", c.name, c.want, err)
-		}
+		refuses(t, c.name, c.old, c.new, c.want)
+	}
+}
+
+// refuses holds that the good tape with new in place of old is refused for what it says.
+func refuses(t *testing.T, name, old, new, want string) {
+	t.Helper()
+	text := strings.Replace(goodTape, old, new, 1)
+	if text == goodTape {
+		t.Fatalf("%s: %q is not in the good tape", name, old)
+	}
+	_, err := Decode("x.tape", strings.NewReader(text))
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%s:\nwant an error with %s\n got %v", name, want, err)
 	}
 }
 

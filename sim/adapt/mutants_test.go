@@ -169,26 +169,8 @@ var mutants = map[string]func(*mutant){
 			return true
 		}
 	},
-	"REPLY-NOW": func(m *mutant) { // every call waits for a connect
-		m.call = func(k *keeper, s adapt.Server, c adapt.Call) bool {
-			e := k.servers[s]
-			if e.state != lifecycle.Connected {
-				return false
-			}
-			e.waiting = append(e.waiting, c)
-			return true
-		}
-	},
-	"QUEUE-IDLE": func(m *mutant) { // starts nothing for those who wait
-		m.call = func(k *keeper, s adapt.Server, c adapt.Call) bool {
-			e := k.servers[s]
-			if e.state != lifecycle.Disconnected {
-				return false
-			}
-			e.waiting = append(e.waiting, c)
-			return true
-		}
-	},
+	"REPLY-NOW":  waitsFor(lifecycle.Connected),    // every call waits for a connect
+	"QUEUE-IDLE": waitsFor(lifecycle.Disconnected), // starts nothing for those who wait
 	"REPLY-LOST": func(m *mutant) { // forgets all but the first
 		m.connected = func(k *keeper, s adapt.Server, _ adapt.Run) bool {
 			if e := k.servers[s]; len(e.waiting) > 1 {
@@ -216,6 +198,20 @@ var mutants = map[string]func(*mutant){
 		m.next = func(k *keeper, at time.Duration) time.Duration { return min(at, k.host.Now()) }
 	},
 	"PANIC": func(m *mutant) { m.failed = func(*keeper, adapt.Server) bool { panic("it has failed") } },
+}
+
+// waitsFor lets calls wait in one state, whatever the keeper does of them.
+func waitsFor(state lifecycle.State) func(*mutant) {
+	return func(m *mutant) {
+		m.call = func(k *keeper, s adapt.Server, c adapt.Call) bool {
+			e := k.servers[s]
+			if e.state != state {
+				return false
+			}
+			e.waiting = append(e.waiting, c)
+			return true
+		}
+	}
 }
 
 // keepEnding is Ended, whatever was lost.
@@ -253,13 +249,7 @@ func find(t *testing.T, want string, how func(*mutant)) {
 	}}
 	others := map[string]int{}
 	for seed := uint64(1); seed <= maxSeeds; seed++ {
-		opt := sim.Options{Seed: seed, Swarm: true, Subject: x.Make()}.WithDefaults()
-		opt.Swarm = false
-		x.Fit(&opt)
-		res, err := sim.Run(opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := drawn(t, x, seed)
 		if res.Violation != nil {
 			if res.Violation.ID == want {
 				return
@@ -268,4 +258,17 @@ func find(t *testing.T, want string, how func(*mutant)) {
 		}
 	}
 	t.Errorf("not found in %d runs, which found %v", maxSeeds, others)
+}
+
+// drawn runs the day that a seed draws for a lifecycle.
+func drawn(t *testing.T, x adapt.Subject, seed uint64) *sim.Result {
+	t.Helper()
+	opt := sim.Options{Seed: seed, Swarm: true, Subject: x.Make()}.WithDefaults()
+	opt.Swarm = false
+	x.Fit(&opt)
+	res, err := sim.Run(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
 }

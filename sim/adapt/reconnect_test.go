@@ -76,14 +76,7 @@ func TestToyThatReconnects(t *testing.T) {
 // TestToyThatIsDeaf: a reconnect that comes to nothing is found.
 func TestToyThatIsDeaf(t *testing.T) {
 	for seed := uint64(1); seed < maxSeeds; seed++ {
-		x := replacing(true)
-		opt := sim.Options{Seed: seed, Swarm: true, Subject: x.Make()}.WithDefaults()
-		opt.Swarm = false
-		x.Fit(&opt)
-		res, err := sim.Run(opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := drawn(t, replacing(true), seed)
 		if res.Violation != nil {
 			if res.Violation.ID != "QUEUE-IDLE" {
 				t.Errorf("%v", res.Violation)
