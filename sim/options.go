@@ -37,7 +37,8 @@ type Options struct {
 	Swarm bool
 	// Schedule orders what happens at one instant; the zero value is FIFO.
 	Schedule Schedule
-	// AuditEvery is the number of steps between audits of the whole state; 0 means 1<<16.
+	// AuditEvery is the number of steps between audits of the whole state; 0 means as many as
+	// keep audits cheap, whose cost is that of the tenants: 16 for each, from 256 to 1<<16.
 	AuditEvery int
 	// Record keeps the tape of the run. Without it a run that finds a violation is run
 	// again to get its tape, so that runs which find nothing cost no memory.
@@ -59,6 +60,9 @@ type Options struct {
 
 // ErrStopped is returned by a run that Options.Stop ended.
 var ErrStopped = errors.New("the run was stopped before its end")
+
+// rareAudit is the number of steps between audits that hardly cost anything, however large the state.
+const rareAudit = 1 << 16
 
 // WithDefaults returns the options with zero values replaced.
 func (o Options) WithDefaults() Options {
@@ -83,7 +87,7 @@ func (o Options) WithDefaults() Options {
 		o.Faults = &f
 	}
 	if o.AuditEvery == 0 {
-		o.AuditEvery = 1 << 16
+		o.AuditEvery = min(max(16*o.Tenants, 256), rareAudit)
 	}
 	if o.Subject == nil {
 		o.Subject = NewMachine

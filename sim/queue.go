@@ -132,7 +132,8 @@ func (w *world) checkStarved() {
 		p := &w.peers[id]
 		t := &w.configs[p.config].terms
 		unused := p.live && p.up && p.stage == lifecycle.NoStage && p.inFlight == 0
-		if unused && !t.pinned && w.now > p.upAt+lifecycle.Instant(t.uptime) {
+		kept := p.state == lifecycle.Connected && (t.pinned || w.now <= p.upAt+lifecycle.Instant(t.uptime))
+		if unused && !kept {
 			w.fail("QUEUE-IDLE", "%d attempts queue, and %s is unused and not stopped for them", w.queued, w.name(lifecycle.PeerID(id)))
 		}
 	}

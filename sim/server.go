@@ -55,16 +55,12 @@ func (w *world) spawn(id lifecycle.PeerID, gen lifecycle.Generation, config int3
 	w.disturb(p, w.configs[config].target)
 	plan = p.plan
 	w.beginBudget(p)
-	if plan.Spawns > 0 {
-		w.later(plan.Spawns, itemSpawned, id, gen, 0)
-	}
-	if plan.Starts > 0 {
-		w.later(plan.Starts, itemStarted, id, gen, 0)
-	}
 	note := uint32(0)
 	if plan.Late {
 		note = noteLate
 	}
+	w.progresses(plan.Spawns, itemSpawned, id, gen, note, plan.Twice)
+	w.progresses(plan.Starts, itemStarted, id, gen, note, plan.Twice)
 	var kind uint8
 	switch plan.Outcome {
 	case Connects:
@@ -81,6 +77,17 @@ func (w *world) spawn(id lifecycle.PeerID, gen lifecycle.Generation, config int3
 	w.later(plan.After, kind, id, gen, note)
 	if plan.Twice && kind != itemExited {
 		w.later(plan.After+again, kind, id, gen, note|noteAgain)
+	}
+}
+
+// progresses puts news of an incarnation that is being dialed on the agenda, if there will be any.
+func (w *world) progresses(d time.Duration, kind uint8, id lifecycle.PeerID, gen lifecycle.Generation, note uint32, twice bool) {
+	if d == 0 {
+		return
+	}
+	w.later(d, kind, id, gen, note)
+	if twice {
+		w.later(d+again, kind, id, gen, note|noteAgain)
 	}
 }
 
@@ -162,8 +169,8 @@ func (w *world) deliver(it item) {
 		}
 		w.drainedOut()
 	case itemSpawned, itemStarted:
-		if current && p.dialing {
-			w.progressed(it.kind, id, p)
+		if w.progressed(it.kind, p, current) || stray {
+			w.complete(id, progress(it.kind, id, gen))
 		}
 	case itemRelisted:
 		if wanted && p.state == lifecycle.Connected {

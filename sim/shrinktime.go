@@ -79,7 +79,7 @@ func (s *shrinker) roundTimes() (changed bool) {
 // shorten makes the workload end soon after its last entry, and audits rare.
 func (s *shrinker) shorten() (changed bool) {
 	t := *s.best
-	if t.AuditEvery = (Options{}).WithDefaults().AuditEvery; t.AuditEvery != s.best.AuditEvery {
+	if t.AuditEvery = rareAudit; t.AuditEvery != s.best.AuditEvery {
 		changed = s.try(&t, endless)
 	}
 	last := time.Duration(0)

@@ -147,20 +147,31 @@ func (w *world) beginBudget(p *peer) {
 	w.spawning++
 }
 
-// progressed is news of an incarnation that is being dialed.
-func (w *world) progressed(kind uint8, id lifecycle.PeerID, p *peer) {
+// progressed notes news of an incarnation that is being dialed; it says no to what is old.
+func (w *world) progressed(kind uint8, p *peer, current bool) bool {
 	switch {
+	case !current || !p.dialing:
+		return false
 	case kind == itemSpawned && !p.spawned:
 		p.spawned = true
 		w.spawning--
-		w.complete(id, lifecycle.Spawned(id, p.gen))
+		return true
 	case kind == itemStarted && !p.heard:
 		p.heard = true
 		if p.budgeted {
 			p.due = w.now + lifecycle.Instant(w.configs[p.config].terms.connect)
 		}
-		w.complete(id, lifecycle.Started(id, p.gen))
+		return true
 	}
+	return false
+}
+
+// progress is the input that such news is.
+func progress(kind uint8, id lifecycle.PeerID, gen lifecycle.Generation) lifecycle.Input {
+	if kind == itemSpawned {
+		return lifecycle.Spawned(id, gen)
+	}
+	return lifecycle.Started(id, gen)
 }
 
 // endDialing takes an incarnation off the counts of those being dialed.
