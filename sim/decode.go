@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -37,7 +38,10 @@ type decoder struct {
 func (d *decoder) line() (string, error) {
 	if !d.lines.Scan() {
 		d.no++
-		if err := d.lines.Err(); err != nil {
+		switch err := d.lines.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			return "", fmt.Errorf("the line is longer than %d bytes (maxTapeLine); no entry is", maxTapeLine)
+		case err != nil:
 			return "", fmt.Errorf("cannot be read: %w", err)
 		}
 		return "", fmt.Errorf("the tape is cut short: no line \"end\" was reached")

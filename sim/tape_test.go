@@ -195,7 +195,7 @@ func TestBadTapes(t *testing.T) {
 		{"bad wish", "declare m1 s1", "declare m1 s1 idle=soon", `x.tape:23: "soon" is not a duration`},
 		{"unknown wish", "declare m1 s1", "declare m1 s1 pinning", `x.tape:23: "pinning" is a word too many`},
 		{"bad retools", "stop=10ms", "stop=10ms retools=x", `x.tape:25: "retools=x" is not a number of tools`},
-		{"huge line", "t2 born", "t2 " + strings.Repeat("b", maxTapeLine), "x.tape:24: cannot be read"},
+		{"huge line", "t2 born", "t2 " + strings.Repeat("b", maxTapeLine), "x.tape:24: the line is longer than 4096 bytes (maxTapeLine)"},
 	} {
 		refuses(t, c.name, c.old, c.new, c.want)
 	}
