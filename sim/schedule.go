@@ -66,7 +66,7 @@ func ParseSchedule(s string) (Schedule, error) {
 		return x, fmt.Errorf("schedule %q is unknown; use fifo, random, pct:D or delay:K", s)
 	}
 	if counted != (most > 0) {
-		return x, fmt.Errorf("schedule %q: write fifo and random alone, and a number behind pct: and delay:", s)
+		return x, fmt.Errorf("schedule %q: write fifo and random alone, pct:D and delay:K with a number", s)
 	}
 	if counted {
 		n, err := strconv.Atoi(count)

@@ -26,7 +26,7 @@ func TestScheduleText(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{
-		"": `"" is unknown`, "lifo": `"lifo" is unknown`, "pct": "a number behind pct:", "delay": "a number behind",
+		"": `"" is unknown`, "lifo": `"lifo" is unknown`, "pct": "pct:D and delay:K with a number", "delay": "with a number",
 		"random:3": "fifo and random alone", "fifo:1": "alone", "pct:0": "from 1 to 64", "pct:65": "from 1 to 64", "delay:1001": "from 1 to 1000",
 		"pct:x": `"x" is not a number`, "fifo@3": "none behind fifo", "random@0": "a seed from 1", "random@x": "a seed from 1",
 	} {

@@ -24,7 +24,6 @@ type walker struct {
 type act struct {
 	kind          InputKind
 	owner, fp, at int
-	wait          Instant
 }
 
 func randomAct(r *rand.Rand) act {
