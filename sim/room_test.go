@@ -45,7 +45,7 @@ var roomMutants = []mutant{
 	})},
 	{name: "has no respect for what is pinned or young", want: []string{"RECLAIM", "EVICT-EARLY"}, world: withoutEviction,
 		make: wishing(func(p *lifecycle.Policy) { p.Pinned, p.MinUptime = false, 0 })},
-	{name: "pins everything", want: []string{"QUEUE-IDLE"}, world: withoutEviction,
+	{name: "pins everything", want: []string{"QUEUE-IDLE", "NEVER-EVICTED", "EVICT-LATE"}, world: withoutEviction,
 		make: wishing(func(p *lifecycle.Policy) { p.Pinned = true })},
 	{name: "stops what is in use for others", want: []string{"RECLAIM", "ADMIT-UP"}, world: withoutEviction, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
 		for id := lifecycle.PeerID(1); c.Load().Queued > 1 && c.Load().Live == 6 && int(id) < c.Slots(); id++ {
