@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"syscall"
@@ -148,6 +149,9 @@ func TestRule(t *testing.T) {
 		{"another answer", running, t.Context(), &wire.UnexpectedError{}, Fail},
 		{"a hang-up", running, t.Context(), fmt.Errorf("x: %w", io.ErrUnexpectedEOF), Fail},
 		{"a reset", running, t.Context(), fmt.Errorf("x: %w", syscall.ECONNRESET), Fail},
+		{"a socket that is gone", running, t.Context(), fmt.Errorf("x: %w", &net.OpError{Op: "dial", Err: syscall.ENOENT}), Fail},
+		{"a socket that never was", idle, t.Context(), fmt.Errorf("x: %w", &net.OpError{Op: "dial", Err: syscall.ENOENT}), HarnessError},
+		{"another file that is missing", running, t.Context(), fmt.Errorf("x: %w", syscall.ENOENT), HarnessError},
 		{"a wait in vain", running, t.Context(), fmt.Errorf("x: %w", context.DeadlineExceeded), Fail},
 		{"a wait without a daemon", idle, t.Context(), fmt.Errorf("x: %w", context.DeadlineExceeded), HarnessError},
 		{"anything else", running, t.Context(), errors.New("no room on the disk"), HarnessError},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"sync"
 	"syscall"
@@ -105,7 +106,7 @@ func (p *probe) ended(ctx context.Context, evidence string, err error) ending {
 		return e
 	}
 	lost := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, io.ErrUnexpectedEOF)
+		errors.Is(err, io.ErrUnexpectedEOF) || p.started() && noSocket(err)
 	if lost {
 		p.awaitEnd() // the connections of a process end before it does
 	}
@@ -187,4 +188,11 @@ func told(rep observer.Report) string {
 	case observer.Spawned, observer.StdinEOF, observer.Forked, observer.Ended, observer.Garbage:
 	}
 	return fmt.Sprintf("#%d %s", rep.Inc, what)
+}
+
+// noSocket says that there was nothing to connect to. Under a daemon that has served, that is
+// the daemon's doing, or that of another one which it let into its home.
+func noSocket(err error) bool {
+	dial, ok := errors.AsType[*net.OpError](err)
+	return ok && dial.Op == "dial" && errors.Is(dial, syscall.ENOENT)
 }

@@ -205,7 +205,8 @@ func (o *Owner) Release(name string) error {
 // giveUp releases a claim that is held. Called with mu held.
 func (o *Owner) giveUp(id lifecycle.NameID) {
 	h := o.h
-	o.claims = slices.DeleteFunc(o.claims, func(c lifecycle.NameID) bool { return c == id })
+	at := slices.Index(o.claims, id)
+	o.claims = slices.Delete(o.claims, at, at+1)
 	h.claims--
 	h.step(lifecycle.Release(0, o.id, id))
 	o.names.drop(id) // not before the events that carry it were read
@@ -220,19 +221,20 @@ func (o *Owner) Reorder(names []string) error {
 	if err := o.mayAct(); err != nil {
 		return err
 	}
-	order := make([]lifecycle.NameID, 0, len(o.claims))
+	order, given := make([]lifecycle.NameID, 0, len(o.claims)), make(map[lifecycle.NameID]bool, len(names))
 	for _, n := range names {
 		id, err := o.claim(n)
 		if err != nil {
 			return err
 		}
-		if slices.Contains(order, id) {
+		if given[id] {
 			return fmt.Errorf("mcp '%s' is given twice in an order; name it once", n)
 		}
+		given[id] = true
 		order = append(order, id)
 	}
 	for _, id := range o.claims {
-		if !slices.Contains(order[:len(names)], id) {
+		if !given[id] {
 			order = append(order, id)
 		}
 	}

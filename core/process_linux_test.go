@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/core/transport/stdio"
 	"github.com/mayfly-mcp/mayfly/core/transport/streamable"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // world is a host over real processes and real HTTP. When the test ends the host is closed and
@@ -35,7 +35,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	goroutines, files, before := runtime.NumGoroutine(), openFiles(), descendants()
+	wait.Goroutines(t) // looked at after the host was closed
+	files, before := wait.Files(), descendants()
 	l := lifecycle.DefaultConfig()
 	l.CloseGrace, l.TerminateGrace, l.DrainGrace = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
 	h, err := core.Open(core.Config{Lifecycle: &l,
@@ -47,9 +48,8 @@ func newWorld(t *testing.T) *world {
 		ctx, cancel := context.WithTimeout(bg, time.Minute)
 		defer cancel()
 		must(t, h.Close(ctx))
-		settled(t, "goroutines", func() bool { return runtime.NumGoroutine() <= goroutines })
-		settled(t, "descriptors", func() bool { return openFiles() <= files })
-		settled(t, "processes", func() bool { return len(descendants()) <= len(before) })
+		wait.Until(t, "the end of the descriptors", func() bool { return wait.Files() <= files })
+		wait.Until(t, "the end of the processes", func() bool { return len(descendants()) <= len(before) })
 	})
 	return &world{t, h, o}
 }
@@ -77,7 +77,7 @@ func (w *world) healthy(name string) {
 
 func (w *world) become(name string, want lifecycle.State) core.Status {
 	w.t.Helper()
-	settled(w.t, name+" to be "+want.String(), func() bool { return state(w.o, name) == want })
+	wait.Until(w.t, name+" to be "+want.String(), func() bool { return state(w.o, name) == want })
 	for _, s := range w.o.List() {
 		if s.Name == name {
 			return s
@@ -104,11 +104,6 @@ func descendants() (out []int) {
 		next = append(next, parents[next[0]]...)
 	}
 	return out
-}
-
-func openFiles() int {
-	names, _ := os.ReadDir("/proc/self/fd")
-	return len(names)
 }
 
 // CA-6, PR-2: a kill of the child, of the launcher or of the server behind it, is noticed

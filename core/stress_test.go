@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/callerr"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/fakes"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // TestStress is in real time: a thousand callers at once, twice each, while peers are evicted
@@ -19,7 +19,7 @@ import (
 // one outcome of a known kind, and at the end everything is as before.
 func TestStress(t *testing.T) {
 	const workers, each = 1000, 2
-	before := runtime.NumGoroutine()
+	wait.Goroutines(t)
 	r := newRig(t, func(c *core.Config) {
 		l := times()
 		l.IdleTimeout = time.Millisecond
@@ -54,7 +54,6 @@ func TestStress(t *testing.T) {
 			t.Errorf("%s: %+v", n, c)
 		}
 	}
-	settled(t, "goroutines", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 // dispatchOnce is one owner's short life: it may share, rotate, list, call, and die with a
@@ -120,16 +119,4 @@ func disturb(r *rig, stop <-chan struct{}) {
 			}
 		}
 	}
-}
-
-// settled waits a bounded number of turns for what ends by itself.
-func settled(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for range 20_000 {
-		if holds() {
-			return
-		}
-		<-time.After(time.Millisecond)
-	}
-	t.Errorf("%s: not back at the baseline", what)
 }

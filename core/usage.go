@@ -1,6 +1,9 @@
 package core
 
 import (
+	"slices"
+	"sync"
+
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 )
@@ -22,16 +25,25 @@ type metered struct {
 // It costs a look at each process, and holds nobody up meanwhile.
 func (h *Host) Usage() []PeerUsage {
 	var out []PeerUsage
-	for _, m := range h.metered() {
-		u, err := m.meter.Usage()
-		if err != nil {
-			continue // it has ended meanwhile
+	for batch := range slices.Chunk(h.metered(), meterBatch) {
+		errs := make([]error, len(batch))
+		var wg sync.WaitGroup
+		for i := range batch {
+			wg.Go(func() { batch[i].row.Usage, errs[i] = batch[i].meter.Usage() })
 		}
-		m.row.Usage = u
-		out = append(out, m.row)
+		wg.Wait()
+		for i := range batch {
+			if errs[i] == nil { // else it has ended meanwhile
+				out = append(out, batch[i].row)
+			}
+		}
 	}
 	return out
 }
+
+// meterBatch is how many peers are measured at once. Those that are share one look at all
+// processes, which is most of what it costs.
+const meterBatch = 1024
 
 func (h *Host) metered() (all []metered) {
 	h.mu.Lock()

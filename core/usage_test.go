@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 type metering struct {
 	transport.Dialer
 	fail func() bool
+	meet func() // called before an answer; nil is nobody
 }
 
 func (d metering) Dial(ctx context.Context, cfg transport.Config) (transport.Session, error) {
@@ -26,16 +28,20 @@ func (d metering) Dial(ctx context.Context, cfg transport.Config) (transport.Ses
 	if err != nil || cfg.Command == "mute" {
 		return s, err
 	}
-	return meter{s, cfg.Command, d.fail}, nil
+	return meter{s, cfg.Command, d.fail, d.meet}, nil
 }
 
 type meter struct {
 	transport.Session
 	command string
 	fail    func() bool
+	meet    func()
 }
 
 func (m meter) Usage() (transport.Usage, error) {
+	if m.meet != nil {
+		m.meet()
+	}
 	if m.fail() {
 		return transport.Usage{}, errors.New("it has just ended")
 	}
@@ -46,7 +52,7 @@ func (m meter) Usage() (transport.Usage, error) {
 // the name and generation of its listing. Who cannot tell, or no more, has no row.
 func TestUsageOfPeers(t *testing.T) {
 	gone := false
-	with := func(c *core.Config) { c.Dialer = metering{c.Dialer, func() bool { return gone }} }
+	with := func(c *core.Config) { c.Dialer = metering{c.Dialer, func() bool { return gone }, nil} }
 	bubbleWith(t, with, func(r *rig) {
 		o := r.owner("a", "S", "mute", "hangs", "lazy")
 		r.d.Server("hangs").Set(fakes.Behaviour{Initialize: fakes.Fault{Do: fakes.Hang}})
@@ -84,6 +90,34 @@ func TestUsageOfPeers(t *testing.T) {
 		pass(time.Second)
 		if got := r.h.Usage(); got != nil {
 			t.Errorf("usage %+v of what has ended", got)
+		}
+	})
+}
+
+// G15: peers are measured together, since a look at one process costs a stdio peer a look at all:
+// a listing of a thousand peers must not take a thousand of them.
+func TestUsageIsOneLook(t *testing.T) {
+	const peers = 20
+	var met atomic.Int64
+	var all chan struct{}
+	meet := func() {
+		if met.Add(1) == peers {
+			close(all)
+		}
+		<-all
+	}
+	with := func(c *core.Config) {
+		all = make(chan struct{}) // of the bubble
+		c.Dialer = metering{c.Dialer, func() bool { return false }, meet}
+	}
+	bubbleWith(t, with, func(r *rig) {
+		o := r.owner("a", serverNames(peers)...)
+		for _, n := range serverNames(peers) {
+			_, err := o.Ensure(bg, n)
+			must(t, err)
+		}
+		if got := r.h.Usage(); len(got) != peers {
+			t.Errorf("%d rows of %d peers", len(got), peers)
 		}
 	})
 }

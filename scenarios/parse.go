@@ -55,6 +55,9 @@ func (f *File) open(src []byte) ([]string, error) {
 	if len(src) > MaxSize {
 		return nil, &Error{f.Name, 1, fmt.Sprintf("the file has %d bytes: at most %d", len(src), MaxSize)}
 	}
+	if bytes.HasPrefix(src, []byte("mayfly tape ")) {
+		return nil, &Error{f.Name, 1, "the file is the tape of a simulation: replay it with `mayfly sim -replay`"}
+	}
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	if i := firstUnreadable(src); i >= 0 {
 		line := 1 + bytes.Count(src[:i], []byte("\n"))

@@ -3,10 +3,10 @@ package sim
 import "github.com/mayfly-mcp/mayfly/core/lifecycle"
 
 // item is one pending thing. Items of one instant come out by rank, then in the order in
-// which they were put in. What ref and note mean depends on kind.
+// which they were put in, unless a schedule ranked them. What ref and note mean depends on kind.
 type item struct {
 	at   lifecycle.Instant
-	rank uint64 // of the schedule in the high byte, the serial below
+	rank uint64
 	ref  uint64
 	note uint32
 	kind uint8
@@ -16,10 +16,21 @@ func (a *item) before(b *item) bool {
 	return a.at < b.at || a.at == b.at && a.rank < b.rank
 }
 
-// agenda is a 4-ary min-heap of items: virtual time itself.
+// shape is how an agenda is kept. All give the same order, which [Guard] holds them to: an order
+// that came from the shape of a heap would be an accident.
+type shape uint8
+
+const (
+	quadHeap shape = iota // a 4-ary min-heap
+	binaryHeap
+	sortedList
+)
+
+// agenda is a queue by time: virtual time itself. The first item is at index 0 in any shape.
 type agenda struct {
 	heap   []item
 	serial uint64
+	shape  shape
 }
 
 // at returns when the first item is due, Never if there is none.
@@ -33,6 +44,15 @@ func (a *agenda) at() lifecycle.Instant {
 func (a *agenda) push(it item) {
 	a.serial++
 	it.rank = a.serial
+	a.put(it)
+}
+
+// put is push for an item that has its rank.
+func (a *agenda) put(it item) {
+	if a.shape != quadHeap {
+		a.putOther(it)
+		return
+	}
 	a.heap = append(a.heap, it)
 	h := a.heap
 	i := len(h) - 1
@@ -48,6 +68,9 @@ func (a *agenda) push(it item) {
 }
 
 func (a *agenda) pop() item {
+	if a.shape == sortedList {
+		return a.popSorted()
+	}
 	h := a.heap
 	top, last := h[0], len(h)-1
 	it := h[last]
@@ -63,11 +86,20 @@ func (a *agenda) postpone(at lifecycle.Instant) {
 	a.serial++
 	it := a.heap[0]
 	it.at, it.rank = at, a.serial
+	if a.shape != quadHeap {
+		a.pop()
+		a.put(it)
+		return
+	}
 	a.sink(it)
 }
 
 // sink puts an item at the top and lets it down to its place.
 func (a *agenda) sink(it item) {
+	if a.shape == binaryHeap {
+		a.sinkBinary(it)
+		return
+	}
 	h := a.heap
 	i, n := 0, len(h)
 	for {

@@ -2,22 +2,23 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
-// Check is a rule that the simulator holds the subject to. It compares what the subject says
+// Rule is what the simulator holds the subject to. A check compares what the subject says
 // and does with the world's own books.
-type Check struct {
+type Rule struct {
 	ID     string
 	Clause string // of SPEC.md
 	Text   string
 }
 
-// Checks lists every rule. The subject's own invariants come on top: those that it panics
+// Rules lists every rule. The subject's own invariants come on top: those that it panics
 // with and those that its audits return, under their own ids.
-var Checks = []Check{
+var Rules = []Rule{
 	{"PROC-ONE", "ST-3", "a fingerprint has at most one live incarnation that is not written off"},
 	{"PROC-GEN", "ST-2", "generations rise, and effects name the live one"},
 	{"PROC-CLAIM", "PC-1", "what nobody claims is being stopped, and is forgotten once it has ended"},
@@ -64,18 +65,28 @@ var Checks = []Check{
 	{"REPLY-LOST", "DI-9", "every ticket is answered within the bounds"},
 	{"REPLY-CAUSE", "DI-12", "a refusal names a reason that is true"},
 	{"SETTLED", "RC-2", "a settled ticket carries the state after the attempt"},
+	{"WAITERS", "DI-9", "no more callers wait for a peer than the bound says"},
+	{"WAIT-FIFO", "DI-9", "who waits for a peer is answered in the order of arrival"},
+	{"REASON", "ST-8", "events, listings and answers give the reason for which a peer failed"},
+	{"RETRY-AT", "DI-12", "a refusal says when to try again as the listing does"},
 	{"OWNER-TICKET", "CL-13", "no ticket waits for a claim that is gone"},
 	{"CANCEL", "CA-4", "a ticket ends when its caller gives up"},
 	{"FORGET", "CL-2", "a declaration is forgotten only when nobody claims it and nothing of it runs"},
+	{"RELOAD", "CF-6", "a declaration touches no peer but those of its own claim, and one that changes nothing does nothing"},
+	{"STUCK", "ST-9", "the listed rung of a stop is the one that was performed, and what survives the last is shown as stuck"},
+	{"RESTART", "PR-4", "no process outlives its daemon for longer than a stop takes, and the next one knows nothing of it"},
+	{"FAILED-FOREVER", "ST-4", "no peer stays failed for ever, whether or not anything touches it"},
+	{"NEVER-EVICTED", "RE-3", "no peer that nobody uses stays up for ever, whether or not anything touches it"},
+	{"RECOVER", "ST-4", "once all faults have ended every claim works again within the bounds, or for its failure there is an excuse"},
 	{"PROGRESS", "ST-4", "a deadline that was reached does not remain due, and deadlines are for something"},
 	{"DRAIN", "SH-1", "in a drain what serves no call is stopped at once, and the last exit ends it"},
 	{"LEAK", "SH-1", "after a drain and the stop ladders nothing is left"},
 	{"PANIC", "CF-7", "the subject does not panic"},
 }
 
-// Violation is a broken rule: a Check, or an invariant of the subject itself.
+// Violation is a broken rule: a Rule, or an invariant of the subject itself.
 type Violation struct {
-	Check
+	Rule
 	Detail string
 	Step   uint64
 	At     lifecycle.Instant
@@ -88,25 +99,25 @@ func (v *Violation) Error() string {
 
 // fail records a violation, unless one came first.
 func (w *world) fail(id, format string, args ...any) {
-	if w.violation != nil {
+	if w.violation != nil || slices.Contains(w.opt.mute, id) {
 		return
 	}
-	w.violation = &Violation{Check: checkOf(id), Detail: fmt.Sprintf(format, args...), Step: w.result.Steps, At: w.now}
+	w.violation = &Violation{Rule: ruleOf(id), Detail: fmt.Sprintf(format, args...), Step: w.result.Steps, At: w.now}
 }
 
-// checkOf finds a rule among the simulator's and the machine's.
-func checkOf(id string) Check {
-	for _, c := range Checks {
+// ruleOf finds a rule among the simulator's and the machine's.
+func ruleOf(id string) Rule {
+	for _, c := range Rules {
 		if c.ID == id {
 			return c
 		}
 	}
 	for _, v := range lifecycle.Invariants {
 		if v.ID == id {
-			return Check{v.ID, v.Clause, v.Text}
+			return Rule{v.ID, v.Clause, v.Text}
 		}
 	}
-	return Check{id, "-", "an unnamed rule of the subject"}
+	return Rule{id, "-", "an unnamed rule of the subject"}
 }
 
 // step feeds one input, hashes it with its output, and checks everything that it touched.
@@ -117,6 +128,7 @@ func (w *world) step(in lifecycle.Input) {
 	w.in = in
 	w.result.Steps++
 	w.result.Inputs[in.Kind]++
+	w.meetInput()
 	w.inSubject = true
 	out := w.subject.Step(w.now, in)
 	w.inSubject = false
@@ -135,6 +147,7 @@ func (w *world) step(in lifecycle.Input) {
 		w.event(&out.Events[i])
 	}
 	w.checkFarewell()
+	w.checkUntouched(&out)
 	w.checkBereft()
 	w.enqueue()
 	for _, id := range w.touched {
@@ -143,14 +156,22 @@ func (w *world) step(in lifecycle.Input) {
 	for _, c := range w.lost {
 		w.checkLost(c)
 	}
+	w.meetOutput(&out)
 	w.touched, w.lost = w.touched[:0], w.lost[:0]
 	w.epoch++
 	w.inSubject = true
 	w.deadline = w.subject.Deadline()
 	w.inSubject = false
 	w.checkDrained()
+	w.checkWatches()
+	if w.prober != nil {
+		w.prober.judge()
+	}
 	if w.result.Steps%uint64(w.opt.AuditEvery) == 0 {
 		w.audit()
+	}
+	if w.opt.Observe != nil {
+		w.observe(&out)
 	}
 }
 
@@ -194,6 +215,7 @@ func (w *world) audit() {
 	for id := range w.peers {
 		w.checkOverstay(lifecycle.PeerID(id))
 	}
+	w.checkStarved()
 	if w.auditor == nil {
 		return
 	}

@@ -82,13 +82,20 @@ func (w *world) abandoned(e *lifecycle.Effect) {
 	if p == nil {
 		return
 	}
-	w.cutAt = w.epoch
+	w.cutAt, p.dropped = w.epoch, w.epoch
 	if p.up || p.stage != lifecycle.NoStage {
 		w.fail("CONNECT-CUT", "the attempt of %s was abandoned after it had ended", w.name(e.Peer))
 	}
 	switch w.in.Kind {
-	case lifecycle.InReconnect, lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InDrain:
+	case lifecycle.InReconnect:
+		if t := &w.tickets[slotOf(w.in.Ticket)]; t.joined {
+			w.fail("CONNECT-CUT", "the attempt of %s was abandoned for a reconnect while another is under way", w.name(e.Peer))
+		}
+	case lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InDrain:
 	case lifecycle.InTimeReached:
+		if w.now == p.due && (p.plan.Outcome == Hangs || p.plan.Outcome == Connects && p.plan.After >= slowConnect) {
+			w.firedOverdue(p)
+		}
 		if w.now < p.due && !w.draining {
 			w.fail("CONNECT-CUT", "the attempt of %s was abandoned %v before its end", w.name(e.Peer), since(w.now, p.due))
 		}
@@ -117,8 +124,18 @@ func (w *world) stopped(e *lifecycle.Effect) {
 	if p.stage == lifecycle.NoStage && p.up && healthy && !w.draining && w.configs[p.config].claims > 0 {
 		w.checkStopOfHealthy(e.Peer)
 	}
+	w.checkDropped(e.Peer)
 	w.endDialing(p)
 	w.obey(e.Peer, e.Stage)
+}
+
+// checkDropped demands that an attempt whose end is not known is abandoned before its stop.
+func (w *world) checkDropped(id lifecycle.PeerID) {
+	p := &w.peers[id]
+	known := w.in.Kind == lifecycle.InConnectFailed || w.in.Kind == lifecycle.InBroken
+	if p.dialing && !p.up && p.stage == lifecycle.NoStage && p.dropped != w.epoch && !known {
+		w.fail("CONNECT-CUT", "%s was stopped and its attempt was not abandoned", w.name(id))
+	}
 }
 
 // grace is the time that a stop under way gives to its rung.
@@ -180,8 +197,10 @@ func (w *world) cut(e *lifecycle.Effect) {
 		w.fail("CALL-ABANDON", "call %d was abandoned for %s upon %s after %v", e.Ticket, e.Reason, w.in.Kind, since(t.since, w.now))
 	}
 	w.result.CallsCut++
+	w.firedInCut(t, e.Reason)
 	w.endCall(t)
 	w.closeTicket(slot)
+	w.closed(e.Ticket, false)
 }
 
 // cutFor reports whether a reason to abandon a call is true.
@@ -204,7 +223,7 @@ func (w *world) cutFor(t *ticket, why lifecycle.Reason) bool {
 	case lifecycle.ReasonDeadOwner:
 		return w.in.Kind == lifecycle.InOwnerDied && !w.tenants[t.tenant].alive
 	case lifecycle.ReasonDraining:
-		return w.draining
+		return w.draining && w.now >= w.drainedAt+lifecycle.Instant(w.cfg.DrainGrace)
 	}
 	return false
 }

@@ -28,7 +28,15 @@ func (w *world) event(e *lifecycle.Event) {
 		w.fail("EVENT-PATH", "owner %d was told %s and then %s of peer %d under m%d", e.Owner, c.told, e.State, e.Peer, e.Name)
 		return
 	}
+	w.checkToldWhy(e)
 	w.tell(c, e.State)
+}
+
+// checkToldWhy holds the reason that an owner is told to the listed one.
+func (w *world) checkToldWhy(e *lifecycle.Event) {
+	if v := w.view(e.Peer); e.State == lifecycle.Failed && (e.Reason == lifecycle.NoReason || e.Reason != v.Reason && v.State == lifecycle.Failed) {
+		w.fail("REASON", "owner %d was told that peer %d failed for %s; listed is %s", e.Owner, e.Peer, e.Reason, v.Reason)
+	}
 }
 
 // claimOf finds the claim that an event is about, if its owner lives and holds one.
@@ -67,6 +75,7 @@ func (w *world) replay(e *lifecycle.Event, c *claim) {
 		w.fail("EVENT-REPLAY", "owner %d was told %s as a replay after %s under m%d", e.Owner, e.State, c.told, e.Name)
 		return
 	}
+	w.checkToldWhy(e)
 	w.tell(c, e.State)
 }
 

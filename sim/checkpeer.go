@@ -19,12 +19,23 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 	if !p.live && p.inFlight != 0 {
 		w.fail("CALL-STRANDED", "%d calls are in flight on %s, which has exited", p.inFlight, w.name(id))
 	}
+	if p.broken && p.inFlight != 0 {
+		w.fail("CALL-STRANDED", "%d calls are in flight on %s, whose session has ended", p.inFlight, w.name(id))
+	}
+	if p.timedOut == w.epoch && v.State == lifecycle.Connected {
+		w.fail("CALL-FAILS", "a call timed out and %s is Connected", w.name(id))
+	}
+	if w.cfg.MaxWaiters > 0 && int(c.waiting) > w.cfg.MaxWaiters {
+		w.fail("WAITERS", "%d callers wait for %s; the bound is %d", c.waiting, w.name(id), w.cfg.MaxWaiters)
+	}
 	if w.draining && p.live && p.inFlight == 0 && p.stage == lifecycle.NoStage {
 		w.fail("DRAIN", "%s runs on in a drain and serves no call", w.name(id))
 	}
 	if from != v.State {
 		w.checkTransition(id, from, v.State)
+		w.meetChange(from, phase, p, &v)
 	}
+	w.checkReason(id, from, &v)
 	w.checkTruth(id, &v)
 	if v.Queued != c.queued {
 		w.fail("LISTED", "%s is listed with queued %t; it is %t", w.name(id), v.Queued, c.queued)
@@ -42,11 +53,47 @@ func (w *world) checkPeer(id lifecycle.PeerID) {
 	if v.State == lifecycle.Connected || v.State == lifecycle.Failed && !c.reconnect {
 		c.wanted = false
 	}
+	w.watch(id, p)
 	if w.auditor != nil {
 		if x := w.auditor.AuditPeer(id); x != nil {
 			w.fail(x.ID, "%s", x.Detail)
 		}
 	}
+}
+
+// checkReason holds the listed reason to what happened.
+func (w *world) checkReason(id lifecycle.PeerID, from lifecycle.State, v *lifecycle.View) {
+	c := &w.configs[w.peers[id].config]
+	if v.State == lifecycle.Failed && from != v.State {
+		c.cause = v.Reason
+		if !w.mayHaveFailedFor(v.Reason, from) {
+			w.fail("REASON", "%s went from %s to failed upon %s for %s", w.name(id), from, w.in.Kind, v.Reason)
+		}
+	}
+	if v.State != lifecycle.Failed {
+		return
+	}
+	if v.Reason != c.cause {
+		w.fail("REASON", "%s failed for %s and is listed with %s", w.name(id), c.cause, v.Reason)
+	}
+}
+
+// mayHaveFailedFor says which reasons an input can have given.
+func (w *world) mayHaveFailedFor(why lifecycle.Reason, from lifecycle.State) bool {
+	switch w.in.Kind {
+	case lifecycle.InConnectFailed:
+		return why == lifecycle.ReasonConnect
+	case lifecycle.InBroken:
+		return why == lifecycle.ReasonBroken
+	case lifecycle.InExited:
+		return why == lifecycle.ReasonExited
+	case lifecycle.InCallDone:
+		return why == lifecycle.ReasonTransport
+	case lifecycle.InTimeReached:
+		return why == lifecycle.ReasonCallTimeout && from == lifecycle.Connected ||
+			(why == lifecycle.ReasonConnectTimeout || why == lifecycle.ReasonConnect) && from != lifecycle.Connected
+	}
+	return false
 }
 
 // checkTruth compares the listed state with the process.
@@ -69,6 +116,9 @@ func (w *world) checkTruth(id lifecycle.PeerID, v *lifecycle.View) {
 		w.fail("STATUS", "%s is listed as %s/%s generation %d; live %t, up %t, broken %t, stage %s", w.name(id),
 			v.State, v.Phase, v.Gen, p.live, p.up, p.broken, p.stage)
 	}
+	if stopping && !w.isRung(p, v.Stage) || !stopping && v.Stage != lifecycle.NoStage {
+		w.fail("STUCK", "%s was told to %s %v ago and is listed at %s", w.name(id), p.stage, since(p.stagedAt, w.now), v.Stage)
+	}
 	switch {
 	case v.State == lifecycle.Connected && v.Tools != uint32(p.tools),
 		v.State != lifecycle.Connected && v.State != lifecycle.Failed && v.Tools != 0,
@@ -76,6 +126,16 @@ func (w *world) checkTruth(id lifecycle.PeerID, v *lifecycle.View) {
 		v.State == lifecycle.Failed && !p.up && v.Tools != 0:
 		w.fail("TOOLS", "%s is %s, exports %d tools and is listed with %d", w.name(id), v.State, p.tools, v.Tools)
 	}
+}
+
+// isRung says whether a stop that is listed at a rung has come to it. What survives the last is
+// stuck from the end of its grace on, which the subject notices within that instant.
+func (w *world) isRung(p *peer, listed lifecycle.Stage) bool {
+	stuck := p.stagedAt + lifecycle.Instant(w.cfg.KillGrace)
+	if p.stage < lifecycle.StageKill || w.now < stuck {
+		return listed == p.stage
+	}
+	return listed == lifecycle.StageStuck || listed == p.stage && w.now == stuck
 }
 
 // checkTransition demands a cause for a change of state and notes what follows from it.
@@ -117,9 +177,9 @@ func (w *world) caused(id lifecycle.PeerID, from, to lifecycle.State) bool {
 	case lifecycle.Connecting: // the dial itself was checked when it came
 		return from == lifecycle.Disconnected || from == lifecycle.Failed && c.reconnect
 	case lifecycle.Connected:
-		return from == lifecycle.Connecting && in == lifecycle.InConnected
+		return from == lifecycle.Connecting && in == lifecycle.InConnected && w.isNewsOf(id)
 	case lifecycle.Failed:
-		return w.failedFor(p, from)
+		return w.failedFor(id, from)
 	case lifecycle.Disconnected:
 		switch from {
 		case lifecycle.Failed:
@@ -132,12 +192,18 @@ func (w *world) caused(id lifecycle.PeerID, from, to lifecycle.State) bool {
 	return false
 }
 
-func (w *world) failedFor(p *peer, from lifecycle.State) bool {
+// isNewsOf says that the completion of the step is of a peer's newest incarnation.
+func (w *world) isNewsOf(id lifecycle.PeerID) bool {
+	return w.in.Peer == id && w.in.Gen == w.peers[id].gen
+}
+
+func (w *world) failedFor(id lifecycle.PeerID, from lifecycle.State) bool {
+	p := &w.peers[id]
 	switch w.in.Kind {
 	case lifecycle.InConnectFailed:
-		return from == lifecycle.Connecting
+		return from == lifecycle.Connecting && w.isNewsOf(id)
 	case lifecycle.InBroken:
-		return from == lifecycle.Connecting || from == lifecycle.Connected
+		return (from == lifecycle.Connecting || from == lifecycle.Connected) && w.isNewsOf(id)
 	case lifecycle.InExited:
 		return !p.live && (from == lifecycle.Connecting || from == lifecycle.Connected)
 	case lifecycle.InCallDone: // whether it may is for checkCallEffect to say

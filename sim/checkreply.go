@@ -12,6 +12,7 @@ func (w *world) reply(r *lifecycle.Reply) {
 	}
 	w.touch(r.Peer)
 	t := &w.tickets[slot]
+	w.checkArrival(t, r)
 	switch r.Kind {
 	case lifecycle.ReplyReady:
 		w.ready(slot, t, r)
@@ -22,6 +23,20 @@ func (w *world) reply(r *lifecycle.Reply) {
 		w.refused(t, r)
 	}
 	w.closeTicket(slot)
+	w.closed(r.Ticket, r.Kind == lifecycle.ReplySettled && r.State == lifecycle.Connected)
+}
+
+// checkArrival holds the answers that an attempt gives in one step to the order in which the
+// waits began.
+func (w *world) checkArrival(t *ticket, r *lifecycle.Reply) {
+	if t.config == 0 || r.Kind == lifecycle.ReplyRefused && r.Reason != lifecycle.ReasonFailed {
+		return
+	}
+	c := &w.configs[t.config]
+	if c.servedAt == w.epoch && t.turn < c.served {
+		w.fail("WAIT-FIFO", "ticket %d for %v was answered after one that came later", t.id, c.target)
+	}
+	c.served, c.servedAt = t.turn, w.epoch
 }
 
 // ready admits a call to an incarnation.
@@ -61,6 +76,8 @@ func (w *world) settled(t *ticket, r *lifecycle.Reply) {
 	case v.State != r.State || v.Gen != r.Gen || v.Tools != r.Tools:
 		w.fail("SETTLED", "ticket %d was told %s, generation %d, %d tools; listed is %s, generation %d, %d tools",
 			t.id, r.State, r.Gen, r.Tools, v.State, v.Gen, v.Tools)
+	case r.State == lifecycle.Failed && r.Reason != v.Reason:
+		w.fail("REASON", "ticket %d was told that the peer failed for %s; listed is %s", t.id, r.Reason, v.Reason)
 	}
 }
 
@@ -82,6 +99,7 @@ func (w *world) refused(t *ticket, r *lifecycle.Reply) {
 		holds = t.op == OpWriteOff && w.tenants[t.tenant].claims[t.name-1].config != 0
 	case lifecycle.ReasonFailed:
 		holds = t.op == OpDispatch && t.config != 0 && w.view(r.Peer).State == lifecycle.Failed
+		w.checkRefusal(t, r)
 	case lifecycle.ReasonOverloaded:
 		if holds = t.config != 0 && int(c.waiting) > w.cfg.MaxWaiters; holds {
 			w.checkOverloaded(t)
@@ -101,10 +119,21 @@ func (w *world) refused(t *ticket, r *lifecycle.Reply) {
 	}
 }
 
+// checkRefusal holds what a failed peer's callers are told to its listing and to the books.
+func (w *world) checkRefusal(t *ticket, r *lifecycle.Reply) {
+	v := w.view(r.Peer)
+	if r.Cause != v.Reason {
+		w.fail("REASON", "ticket %d was refused by a peer that failed for %s; listed is %s", t.id, r.Cause, v.Reason)
+	}
+	if r.RetryAt != v.RetryAt {
+		w.fail("RETRY-AT", "ticket %d may try again at %v; listed is %v", t.id, r.RetryAt, v.RetryAt)
+	}
+}
+
 // checkOverloaded demands that a reconnect which was refused has replaced nothing.
 func (w *world) checkOverloaded(t *ticket) {
-	if t.op != OpReconnect || t.config == 0 {
-		return
+	if t.op != OpReconnect || t.config == 0 || w.in.Kind != lifecycle.InReconnect {
+		return // or it was refused where its claim has moved to, and has replaced nothing there
 	}
 	c := &w.configs[t.config]
 	c.reconnect = t.joined
@@ -122,6 +151,9 @@ func (w *world) checkBereft() {
 	for _, slot := range a.open[:a.nOpen] {
 		t := &w.tickets[slot]
 		gone := w.in.Kind == lifecycle.InOwnerDied || t.name == uint8(w.in.Name)
+		if w.in.Kind == lifecycle.InOwnerDied && t.phase == ticketAdmitted {
+			w.fail("OWNER-TICKET", "call %d of tenant t%d is in flight, and its owner is dead", t.id, t.tenant)
+		}
 		if gone && t.phase == ticketWaiting && !t.ghost && t.config != 0 {
 			w.fail("OWNER-TICKET", "ticket %d of tenant t%d still waits for m%d, and the claim is gone", t.id, t.tenant, t.name)
 		}

@@ -66,6 +66,9 @@ type mutant struct {
 	config func(*lifecycle.Config) // of the machine inside, unknown to the world
 	make   func(*corrupt)
 	world  func(*lifecycle.Config) // of both
+	mute   []string                // checks that would find it first
+	mix    func(*Mix)
+	keep   bool // the subject survives its daemon
 }
 
 func onOutput(f func(*corrupt, lifecycle.Input, *lifecycle.Output)) func(*corrupt) {
@@ -133,7 +136,7 @@ var processMutants = []mutant{
 			out.Effects = append(out.Effects, lifecycle.Effect{Kind: lifecycle.EffectDial, Peer: id, Gen: c.Machine.View(id).Gen + 1, FP: in.FP})
 		}
 	})},
-	{name: "retries a failed peer at once", want: []string{"RETRY"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+	{name: "retries a failed peer at once", want: []string{"RETRY", "STATUS"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
 		v := c.Machine.View(c.Claimed(in.Owner, in.Name))
 		if in.Kind == lifecycle.InDispatch && v.State == lifecycle.Failed && v.Phase == lifecycle.Absent {
 			dialAgain(c, in, out, 1)
@@ -239,6 +242,16 @@ var timeMutants = []mutant{
 	{name: "never times a call out", want: []string{"REPLY-LOST"}, config: func(c *lifecycle.Config) { c.CallTimeout = 1000 * time.Hour }},
 }
 
+// laterMutants are found by what looks at the whole of a run, when what looks at a step is mute.
+var laterMutants = []mutant{
+	{name: "never ages", want: []string{"FAILED-FOREVER"}, mute: []string{"AGE-LATE"}, world: ageing,
+		config: func(c *lifecycle.Config) { c.FailedRetry = 1000 * time.Hour }},
+	{name: "never evicts and nobody looks", want: []string{"NEVER-EVICTED"}, mute: []string{"EVICT-LATE"}, world: ageing,
+		config: func(c *lifecycle.Config) { c.IdleTimeout = 0 }},
+	{name: "never works again", want: []string{"RECOVER"}, mute: []string{"AGE-LATE", "FAILED-FOREVER"}, world: ageing,
+		config: func(c *lifecycle.Config) { c.FailedRetry = 1000 * time.Hour }},
+}
+
 var callMutants = []mutant{
 	{name: "mixes credentials", want: []string{"ISOLATION"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
 		for i := range out.Replies {
@@ -258,6 +271,25 @@ var callMutants = []mutant{
 		for i := range out.Replies {
 			if r := &out.Replies[i]; r.Kind == lifecycle.ReplyReady && r.Gen > 1 {
 				r.Gen--
+			}
+		}
+	})},
+	{name: "lets too many wait", want: []string{"WAITERS"}, config: func(c *lifecycle.Config) { c.MaxWaiters = 100 },
+		world: func(c *lifecycle.Config) { c.MaxWaiters = 2 }},
+	{name: "serves the last to come first", want: []string{"WAIT-FIFO"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		slices.Reverse(out.Replies)
+	})},
+	{name: "refuses for another reason than it lists", want: []string{"REASON"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		for i := range out.Replies {
+			if out.Replies[i].Cause == lifecycle.ReasonConnect {
+				out.Replies[i].Cause = lifecycle.ReasonBroken
+			}
+		}
+	})},
+	{name: "promises a retry too early", want: []string{"RETRY-AT"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		for i := range out.Replies {
+			if out.Replies[i].Reason == lifecycle.ReasonFailed {
+				out.Replies[i].RetryAt = c.Now()
 			}
 		}
 	})},
@@ -357,12 +389,17 @@ var eventMutants = []mutant{
 		}
 	}},
 	{name: "bids no farewell", want: []string{"FAREWELL"}, make: dropEvents(func(in lifecycle.Input, _ lifecycle.Event) bool { return in.Kind == lifecycle.InRelease })},
+	{name: "tells no reason", want: []string{"REASON"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+		for i := range out.Events {
+			out.Events[i].Reason = lifecycle.NoReason
+		}
+	})},
 	{name: "tells a joining owner nothing", want: []string{"EVENT-MISSING"}, make: dropEvents(func(_ lifecycle.Input, e lifecycle.Event) bool { return e.Replay })},
 }
 
 // crowded has bounds that bite at 30 tenants.
 func crowded(c *lifecycle.Config) {
-	c.MaxLive, c.MaxDialing, c.MaxSpawning, c.MaxQueued, c.QueueTimeout = 6, 3, 2, 4, 10*time.Second
+	c.MaxLive, c.MaxDialing, c.MaxSpawning, c.MaxQueued, c.QueueTimeout = 6, 3, 2, 3, 10*time.Second
 }
 
 // hardConfig has short times, so that little virtual time holds much.
@@ -379,12 +416,17 @@ func hardOptions(seed uint64) Options {
 	f := DefaultFaults()
 	f.Slow, f.Flaky, f.Crashy, f.Hanging, f.Stubborn, f.Lose = 200, 200, 200, 200, 200, 60
 	m.Policy, m.Configure, f.Relist = 100, 10, 200
+	m.Restart = 0 // a run has one subject; see restarting
 	return Options{Seed: seed, Tenants: 30, For: time.Hour, Config: hardConfig(), Mix: &m, Faults: &f, AuditEvery: 512}
 }
 
 // subject makes the corrupt machine.
 func (m *mutant) subject() func(lifecycle.Config) Subject {
+	var kept Subject
 	return func(cfg lifecycle.Config) Subject {
+		if m.keep && kept != nil {
+			return kept
+		}
 		if m.config != nil {
 			m.config(&cfg)
 		}
@@ -392,6 +434,7 @@ func (m *mutant) subject() func(lifecycle.Config) Subject {
 		if m.make != nil {
 			m.make(c)
 		}
+		kept = c
 		return c
 	}
 }
@@ -402,7 +445,11 @@ func (m *mutant) run(t *testing.T, seed uint64) *Violation {
 	if m.world != nil {
 		m.world(&opt.Config)
 	}
-	opt.Subject = m.subject()
+	if m.mix != nil {
+		m.mix(opt.Mix)
+	}
+	opt.Subject, opt.Record = m.subject(), m.keep // what is kept cannot be run again
+	opt.mute = m.mute
 	return mustRun(t, opt).Violation
 }
 
@@ -413,7 +460,7 @@ const maxMutantSeeds = 12
 // and that there is no check which no mutant can make fail.
 func TestEveryCheckFails(t *testing.T) {
 	failed := map[string]bool{}
-	for _, group := range [][]mutant{processMutants, timeMutants, callMutants, listingMutants, eventMutants, roomMutants} {
+	for _, group := range [][]mutant{processMutants, timeMutants, callMutants, laterMutants, listingMutants, eventMutants, roomMutants, daemonMutants} {
 		for i := range group {
 			m := &group[i]
 			t.Run(m.name, func(t *testing.T) {
@@ -434,7 +481,7 @@ func TestEveryCheckFails(t *testing.T) {
 			})
 		}
 	}
-	for _, c := range Checks {
+	for _, c := range Rules {
 		if !failed[c.ID] {
 			t.Errorf("no mutant makes %s fail", c.ID)
 		}
@@ -454,6 +501,9 @@ func TestHealthyMachine(t *testing.T) {
 		}
 		if seed%2 == 0 {
 			crowded(&opt.Config)
+		}
+		if seed%3 == 0 {
+			restarting(opt.Mix)
 		}
 		if res := mustRun(t, opt); res.Violation != nil {
 			t.Errorf("seed %d: %v", seed, res.Violation)

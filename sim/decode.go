@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -37,7 +38,10 @@ type decoder struct {
 func (d *decoder) line() (string, error) {
 	if !d.lines.Scan() {
 		d.no++
-		if err := d.lines.Err(); err != nil {
+		switch err := d.lines.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			return "", fmt.Errorf("the line is longer than %d bytes (maxTapeLine); no entry is", maxTapeLine)
+		case err != nil:
 			return "", fmt.Errorf("cannot be read: %w", err)
 		}
 		return "", fmt.Errorf("the tape is cut short: no line \"end\" was reached")
@@ -83,6 +87,9 @@ func (d *decoder) header() error {
 		if err := d.setting(key, value); err != nil {
 			return err
 		}
+		if err := checkAlone(key, value); err != nil {
+			return err
+		}
 	}
 }
 
@@ -97,6 +104,9 @@ func (d *decoder) setting(key, value string) (err error) {
 		t.For, err = time.ParseDuration(value)
 	case "audit-every":
 		t.AuditEvery, err = strconv.Atoi(value)
+	case "schedule":
+		t.Schedule, err = ParseSchedule(value)
+		return err
 	case "violation":
 		t.Violation = value
 	case "hash":
@@ -117,6 +127,16 @@ func (d *decoder) setting(key, value string) (err error) {
 		return fmt.Errorf("setting %q is unknown", key)
 	}
 	return bad(key, value, err)
+}
+
+// checkAlone finds what is wrong with a setting whatever the others are, to say so at its line.
+func checkAlone(key, value string) error {
+	o := Options{}.WithDefaults()
+	d := &decoder{tape: &Tape{Tenants: o.Tenants, For: o.For, AuditEvery: o.AuditEvery, Config: o.Config}}
+	if err := d.setting(key, value); err != nil {
+		return err
+	}
+	return d.tape.options().Validate()
 }
 
 func bad(key, value string, err error) error {
@@ -175,7 +195,7 @@ func (d *decoder) entries() error {
 func (d *decoder) checkEntry(e *Entry) error {
 	n := uint32(d.tape.Tenants)
 	switch {
-	case e.At > lifecycle.Instant(d.tape.For):
+	case e.At > lifecycle.Instant(d.tape.For) && e.Op != OpDial: // whose time is of information only
 		return fmt.Errorf("%v is after the end of the run at %v", time.Duration(e.At), d.tape.For)
 	case e.At < d.last:
 		return fmt.Errorf("time runs backwards: %v comes after %v", time.Duration(e.At), time.Duration(d.last))
@@ -198,23 +218,12 @@ func parseEntry(s string) (e Entry, err error) {
 		return e, fmt.Errorf("%q is not an entry: write a time, who, and what", s)
 	}
 	e.At = lifecycle.Instant(at)
-	if w[1] == "drain" {
-		e.Op = OpDrain
-		return e, exactly(w, 2)
+	if op := Op(max(index(opNames[:], w[1]), 0)); op >= OpDial {
+		e.Op = op
+		return e, e.parseOperator(w[2:])
 	}
 	if len(w) < 3 {
 		return e, fmt.Errorf("the entry is cut short")
-	}
-	if w[1] == "configure" {
-		e.Op, e.Set = OpConfigure, &Change{}
-		return e, e.Set.parse(w[2:])
-	}
-	if w[1] == "dial" {
-		e.Op, e.Dial = OpDial, &DialPlan{}
-		if e.Target, err = parseTarget(w[2]); err == nil {
-			err = e.Dial.parse(w[3:])
-		}
-		return e, err
 	}
 	if e.Tenant, err = parseNumber(w[1], 't', MaxTenants); err != nil {
 		return e, err
@@ -225,6 +234,47 @@ func parseEntry(s string) (e Entry, err error) {
 	}
 	e.Op = Op(op)
 	return e, e.parse(w[3:])
+}
+
+// parseOperator reads the words behind what no tenant does.
+func (e *Entry) parseOperator(w []string) (err error) {
+	switch least := map[Op]int{OpDial: 1, OpConfigure: 1, OpRestart: 2, OpReload: 2, OpDown: 2, OpExpire: 1}[e.Op]; {
+	case len(w) < least:
+		return fmt.Errorf("the entry is cut short")
+	case e.Op == OpConfigure:
+		e.Set = &Change{}
+		return e.Set.parse(w)
+	case e.Op == OpDial:
+		e.Dial = &DialPlan{}
+		if e.Target, err = parseTarget(w[0]); err == nil {
+			err = e.Dial.parse(w[1:])
+		}
+		return err
+	case len(w) > least:
+		return fmt.Errorf("%q is a word too many", w[least])
+	}
+	switch e.Op {
+	case OpRestart:
+		e.Kill = w[0] == "kill"
+		if !e.Kill && w[0] != "drain" {
+			return fmt.Errorf("a daemon cannot restart by %q: write drain or kill", w[0])
+		}
+		e.Span, err = parseSpan(w[1])
+		if err == nil && e.Span > MaxOutage {
+			err = fmt.Errorf("%v is too long for a restart; use %v (MaxOutage) or less", e.Span, MaxOutage)
+		}
+	case OpReload:
+		if e.Target.Server, err = parseNumber(w[0], 's', MaxServers); err == nil {
+			e.To, err = parseNumber(w[1], 's', MaxServers)
+		}
+	case OpDown:
+		if e.Target.Server, err = parseNumber(w[0], 's', MaxServers); err == nil {
+			e.Span, err = parseSpan(w[1])
+		}
+	case OpExpire:
+		e.Target.Tenant, e.Target.Token, err = parseCredential(w[0])
+	}
+	return err
 }
 
 // parse reads the words behind the name of the operation.
@@ -361,12 +411,12 @@ func parseSpans(w []string, all []setting) (rest []string, err error) {
 }
 
 func parseStage(s string) (lifecycle.Stage, error) {
-	for _, g := range []lifecycle.Stage{lifecycle.StageClose, lifecycle.StageTerminate, lifecycle.StageKill} {
+	for g := lifecycle.StageClose; g <= lifecycle.StageStuck; g++ {
 		if s == "obeys="+g.String() {
 			return g, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a rung: write obeys=close, obeys=terminate or obeys=kill", s)
+	return 0, fmt.Errorf("%q is not a rung: write obeys=close, terminate, kill or stuck", s)
 }
 
 func parseSpan(s string) (time.Duration, error) {

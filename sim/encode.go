@@ -12,7 +12,7 @@ import (
 
 // tapeMagic is the first line of a tape. The number rises when the text or the meaning of
 // entries changes, because an old tape would then silently mean another run.
-const tapeMagic = "mayfly tape 2"
+const tapeMagic = "mayfly tape 3"
 
 // Encode writes the text of a tape: a header of one setting a line, "begin", one entry a
 // line, "end".
@@ -25,6 +25,9 @@ func (t *Tape) Encode(w io.Writer) error {
 	}
 	for _, s := range bounds(&t.Config) {
 		fmt.Fprintf(b, "%s %d\n", s.name, *s.value)
+	}
+	if t.Schedule.Kind != FIFO {
+		fmt.Fprintf(b, "schedule %v\n", t.Schedule)
 	}
 	if t.Violation != "" {
 		fmt.Fprintf(b, "violation %s\n", t.Violation)
@@ -56,6 +59,8 @@ func (e *Entry) String() string {
 		return words[0] + " drain"
 	case OpConfigure:
 		return fmt.Sprintf("%s configure idle-timeout=%v max-live=%d", words[0], e.Set.IdleTimeout, e.Set.MaxLive)
+	case OpRestart, OpReload, OpDown, OpExpire:
+		return words[0] + " " + e.Op.String() + " " + strings.Join(e.operatorWords(), " ")
 	case OpDial:
 		add("dial", e.Target.String())
 		add(e.Dial.words()...)
@@ -71,9 +76,28 @@ func (e *Entry) String() string {
 	case OpDispatch:
 		add(fmt.Sprintf("m%d", e.Name))
 		add(e.Call.words()...)
-	case OpBorn, OpDie, OpDial, OpDrain, OpConfigure:
+	case OpBorn, OpDie, OpDial, OpDrain, OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
 	}
 	return strings.Join(words, " ")
+}
+
+// operatorWords are the words behind what no tenant does.
+func (e *Entry) operatorWords() []string {
+	server := fmt.Sprintf("s%d", e.Target.Server)
+	switch e.Op {
+	case OpRestart:
+		how := "drain"
+		if e.Kill {
+			how = "kill"
+		}
+		return []string{how, e.Span.String()}
+	case OpReload:
+		return []string{server, fmt.Sprintf("s%d", e.To)}
+	case OpDown:
+		return []string{server, e.Span.String()}
+	default: // OpExpire
+		return []string{fmt.Sprintf("t%d.%d", e.Target.Tenant, e.Target.Token)}
+	}
 }
 
 func (p *CallPlan) words() []string {

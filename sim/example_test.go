@@ -25,7 +25,7 @@ func ExampleRun() {
 
 // A tape is text, and may be written by hand.
 func ExampleReplay() {
-	tape, err := sim.Decode("late.tape", strings.NewReader(`mayfly tape 2
+	tape, err := sim.Decode("late.tape", strings.NewReader(`mayfly tape 3
 seed 0
 tenants 1
 for 2h0m0s

@@ -11,11 +11,12 @@ type class uint8
 
 const (
 	classHealthy  class = iota
-	classSlow           // connects take seconds, some beyond the connect timeout
+	classSlow           // a launcher has to fetch the program first: connects take long, some for ever
 	classFlaky          // connects fail often, in every way
 	classCrashy         // processes die by themselves, calls fail
 	classHanging        // connects and calls get no answer
 	classStubborn       // stops take long, or need SIGKILL
+	classFlapping       // now and then the whole server is down
 )
 
 // fleet draws how servers behave.
@@ -24,6 +25,7 @@ type fleet struct {
 	fault   *rng // stream faults
 	latency *rng // stream latency
 	classes []class
+	starts  []quantiles // of the connect times
 }
 
 // tenantsPerServer says how many tenants there are for one server program.
@@ -34,11 +36,24 @@ func newFleet(o *Options) *fleet {
 	n := min(max(o.Tenants/tenantsPerServer, 6), MaxServers)
 	f.classes = make([]class, n+1)
 	x := o.Faults
-	weights := []int{x.Healthy, x.Slow, x.Flaky, x.Crashy, x.Hanging, x.Stubborn}
+	f.starts = make([]quantiles, n+1)
+	weights := []int{x.Healthy, x.Slow, x.Flaky, x.Crashy, x.Hanging, x.Stubborn, x.Flapping}
 	for i := 1; i <= n; i++ {
 		f.classes[i] = class(f.fault.pick(weights))
+		f.starts[i] = f.startsOf(f.classes[i])
 	}
 	return f
+}
+
+// startsOf draws how long the connects of a server take.
+func (f *fleet) startsOf(c class) quantiles {
+	switch {
+	case c == classSlow:
+		return launcherStarts
+	case f.fault.chance(f.faults.Heavy):
+		return heavyStarts
+	}
+	return []quantiles{nativeStarts, pythonStarts, nodeStarts}[f.fault.below(3)]
 }
 
 // any returns some server program.
@@ -49,7 +64,7 @@ func (f *fleet) dial(t Target) DialPlan {
 	p := DialPlan{
 		Outcome:   Connects,
 		Spawns:    f.latency.between(time.Millisecond, 30*time.Millisecond),
-		After:     f.latency.between(50*time.Millisecond, 3*time.Second),
+		After:     f.starts[t.Server].wait(f.latency),
 		Tools:     uint16(1 + f.latency.below(20)),
 		Obeys:     lifecycle.StageClose,
 		StopTakes: f.latency.between(0, 400*time.Millisecond),
@@ -57,9 +72,7 @@ func (f *fleet) dial(t Target) DialPlan {
 		Twice:     f.fault.chance(f.faults.Twice),
 	}
 	switch f.classes[t.Server] {
-	case classHealthy:
-	case classSlow:
-		p.After = f.latency.between(3*time.Second, 40*time.Second)
+	case classHealthy, classSlow, classFlapping:
 	case classFlaky:
 		if f.fault.chance(f.faults.Fail) {
 			p.Outcome = []Outcome{Fails, Breaks, Exits}[f.fault.below(3)]
@@ -76,7 +89,7 @@ func (f *fleet) dial(t Target) DialPlan {
 		f.stubborn(&p)
 	}
 	if f.fault.chance(f.faults.Launch) {
-		p.Starts = f.latency.between(p.Spawns, p.After)
+		p.Starts = f.latency.between(p.Spawns, max(p.Spawns, p.After))
 	}
 	if f.fault.chance(f.faults.Relist) {
 		p.Relists = f.latency.between(time.Second, 10*time.Minute)
@@ -86,6 +99,10 @@ func (f *fleet) dial(t Target) DialPlan {
 }
 
 func (f *fleet) stubborn(p *DialPlan) {
+	if f.fault.chance(f.faults.Stick) {
+		p.Obeys, p.StopTakes = lifecycle.StageStuck, f.latency.between(0, time.Minute)
+		return
+	}
 	p.Obeys = []lifecycle.Stage{lifecycle.StageClose, lifecycle.StageTerminate, lifecycle.StageKill}[f.fault.below(3)]
 	p.StopTakes = f.latency.between(0, 12*time.Second)
 }
@@ -97,7 +114,7 @@ func (f *fleet) call(server uint32) CallPlan {
 	p.Late = d < f.faults.Late
 	p.Twice = d < f.faults.Twice
 	switch c := f.classes[server]; {
-	case f.fault.chance(30):
+	case f.fault.chance(f.faults.Reject):
 		p.End = EndRejected
 	case (c == classCrashy || c == classHanging) && f.fault.chance(f.faults.Lose):
 		p.End = EndTransport

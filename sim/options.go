@@ -18,6 +18,7 @@ const (
 	MaxOpen    = 8         // tickets that one tenant has open at a time; more are not sent
 	MaxTape    = 4_000_000 // entries of a recorded or decoded tape
 	MinPeriod  = time.Second
+	MaxOutage  = time.Hour // of a daemon that restarts
 	// MaxTenantHours bounds Tenants times For, which is what a run costs.
 	MaxTenantHours = 50_000_000
 )
@@ -30,7 +31,14 @@ type Options struct {
 	Config  lifecycle.Config
 	Mix     *Mix    // what tenants do; nil means DefaultMix
 	Faults  *Faults // what servers do; nil means DefaultFaults
-	// AuditEvery is the number of steps between audits of the whole state; 0 means 1<<16.
+	// Swarm draws from the seed what was left zero: which features and faults there are and how
+	// strong, the configuration as a whole, and a small size. Runs that differ in what exists
+	// find more than runs that all contain everything. WithDefaults shows the draw.
+	Swarm bool
+	// Schedule orders what happens at one instant; the zero value is FIFO.
+	Schedule Schedule
+	// AuditEvery is the number of steps between audits of the whole state; 0 means as many as
+	// keep audits cheap, whose cost is that of the tenants: 16 for each, from 256 to 1<<16.
 	AuditEvery int
 	// Record keeps the tape of the run. Without it a run that finds a violation is run
 	// again to get its tape, so that runs which find nothing cost no memory.
@@ -40,13 +48,27 @@ type Options struct {
 	// Stop is asked now and then whether to give up; nil means never. A run that was given
 	// up returns ErrStopped.
 	Stop func() bool
+	// Observe is shown every step, after its checks; nil means nobody, and costs nothing. A
+	// run that finds a violation is run again for its tape: then every step is shown twice,
+	// unless Record is set.
+	Observe func(*Step)
+
+	shape shape    // of the agenda, which changes nothing
+	mute  []string // rules that are not held, to see what others find
+	hasty bool     // what the recovery would find is not looked for
 }
 
 // ErrStopped is returned by a run that Options.Stop ended.
 var ErrStopped = errors.New("the run was stopped before its end")
 
+// rareAudit is the number of steps between audits that hardly cost anything, however large the state.
+const rareAudit = 1 << 16
+
 // WithDefaults returns the options with zero values replaced.
 func (o Options) WithDefaults() Options {
+	if o.Swarm {
+		o = o.drawn()
+	}
 	if o.Tenants == 0 {
 		o.Tenants = 200
 	}
@@ -65,10 +87,13 @@ func (o Options) WithDefaults() Options {
 		o.Faults = &f
 	}
 	if o.AuditEvery == 0 {
-		o.AuditEvery = 1 << 16
+		o.AuditEvery = min(max(16*o.Tenants, 256), rareAudit)
 	}
 	if o.Subject == nil {
 		o.Subject = NewMachine
+	}
+	if o.Schedule.Kind != FIFO && o.Schedule.Seed == 0 {
+		o.Schedule.Seed = o.Seed + 1 // not 0, which would mean this again
 	}
 	return o
 }
@@ -88,7 +113,7 @@ func (o Options) Validate() error {
 	refuse(int64(o.For/time.Hour) > MaxTenantHours/int64(max(o.Tenants, 1)),
 		"%d tenants for %v are more than %d tenant-hours (MaxTenantHours)", o.Tenants, o.For, MaxTenantHours)
 	refuse(o.AuditEvery < 1, "audit-every is %d; use 1 or more", o.AuditEvery)
-	errs = append(errs, o.Config.Validate())
+	errs = append(errs, o.Config.Validate(), o.Schedule.validate())
 	for _, p := range periods(&o.Config) {
 		refuse(*p.value != 0 && *p.value < MinPeriod || *p.value > MaxFor,
 			"%s is %v; use 0s, or %v (MinPeriod) to %v (MaxFor)", p.name, *p.value, MinPeriod, MaxFor)
@@ -163,54 +188,4 @@ func durations(c *lifecycle.Config) []setting {
 		{"drain-grace", &c.DrainGrace},
 		{"queue-timeout", &c.QueueTimeout},
 	}...)
-}
-
-// Mix says how often tenants do what, each in a thousand. It is plain data, so that a
-// swarm of runs can draw it.
-type Mix struct {
-	Shared    int // claims on a server without a credential of their own
-	Listing   int // turns that begin by listing every claim
-	Parallel  int // calls that come with up to three others at the same instant
-	Cancel    int // calls followed by giving one up
-	Rotate    int // turns that begin with a token rotation
-	Move      int // turns that begin with a claim move to another server
-	Release   int // turns that begin with a release, and a declaration later
-	Reconnect int // turns that begin with a reconnect
-	Ensure    int // turns that begin with an eager connect
-	Die       int // turns that begin with the owner's death, and a rebirth later
-	DieInTurn int // calls followed at once by the owner's death
-	Ghost     int // dead owners that go on to ask for something
-	Abrupt    int // runs that are drained in the midst of everything rather than at rest
-	Policy    int // claims that ask for times of their own
-	Configure int // turns that begin with a reconfiguration of the daemon
-	WriteOff  int // calls of what was killed and has not ended, preceded by an operator who writes it off
-	Snipe     int // waits that end exactly at the machine's next deadline, or beside it
-}
-
-// DefaultMix returns a day in a daemon's life with its troubles made frequent. Its configuration
-// stays what it is.
-func DefaultMix() Mix {
-	return Mix{Shared: 550, Listing: 80, Parallel: 120, Cancel: 15, Rotate: 25, Move: 20,
-		Release: 15, Reconnect: 20, Ensure: 20, Die: 20, DieInTurn: 2, Ghost: 200, Abrupt: 500,
-		Policy: 60, WriteOff: 300, Snipe: 10}
-}
-
-// Faults says how servers misbehave. The classes are weights, the others each in a thousand.
-type Faults struct {
-	Healthy, Slow, Flaky, Crashy, Hanging, Stubborn int // classes of server programs
-
-	Hang   int // connects and calls of hanging servers that get no answer
-	Lose   int // calls of crashy and hanging servers that fail in transport
-	Fail   int // connects of flaky servers that fail
-	Clean  int // deaths that say that all was well
-	Launch int // incarnations that say something before they connect
-	Relist int // incarnations whose tools change
-	Late   int // completions that still arrive after they were abandoned
-	Twice  int // completions that arrive twice
-}
-
-// DefaultFaults returns a fleet in which most servers work most of the time.
-func DefaultFaults() Faults {
-	return Faults{Healthy: 600, Slow: 120, Flaky: 90, Crashy: 90, Hanging: 50, Stubborn: 50,
-		Hang: 300, Lose: 15, Fail: 400, Clean: 400, Launch: 300, Relist: 50, Late: 300, Twice: 20}
 }

@@ -9,22 +9,27 @@ import (
 // perform carries out one action. An action that has lost its object does nothing, so that
 // any part of a tape is a tape.
 func (w *world) perform(e *Entry) {
-	if w.tape != nil {
+	if e.Op == 0 {
+		return
+	}
+	if w.tape != nil && !w.calm {
 		w.record(e)
 	}
 	switch e.Op {
 	case OpDrain:
+		w.meetDrain()
 		w.drain()
 		return
-	case OpConfigure:
-		w.configure(e)
+	case OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
+		w.operate(e)
 		return
 	}
 	t := int32(e.Tenant)
-	if w.tenants[t].owner == 0 && e.Op != OpBorn {
+	if w.tenants[t].owner == 0 && e.Op != OpBorn || w.isOff() {
 		return
 	}
 	w.result.Actions[e.Op]++
+	w.meet(e)
 	switch e.Op {
 	case OpBorn:
 		w.born(t)
@@ -40,8 +45,36 @@ func (w *world) perform(e *Entry) {
 		w.cancel(e)
 	case OpWriteOff:
 		w.writeOff(e)
-	case OpDial, OpDrain, OpConfigure:
+	case OpDial, OpDrain, OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
 		panic("SIM-ACTION: " + e.Op.String() + " is not an action of a tenant")
+	}
+}
+
+// operate carries out what no tenant does.
+func (w *world) operate(e *Entry) {
+	switch e.Op {
+	case OpDown:
+		w.result.Actions[e.Op]++
+		w.meetTrouble(e)
+		w.goDown(e)
+		return
+	case OpExpire:
+		w.result.Actions[e.Op]++
+		w.meetTrouble(e)
+		w.expire(e)
+		return
+	}
+	if w.isOff() {
+		return
+	}
+	w.meetOperation(e)
+	switch e.Op {
+	case OpConfigure:
+		w.configure(e)
+	case OpRestart:
+		w.restart(e)
+	default:
+		w.reload(e)
 	}
 }
 
@@ -79,7 +112,7 @@ func (w *world) die(t int32) {
 
 // drain shuts the subject down. What tenants ask for afterwards must be refused.
 func (w *world) drain() {
-	if w.draining {
+	if w.draining || w.again != nil {
 		return
 	}
 	w.draining, w.drainedAt = true, w.now
@@ -109,6 +142,7 @@ func (w *world) declare(e *Entry) {
 	}
 	c := &a.claims[e.Name-1]
 	to := w.configOf(e.Target)
+	w.moving = moving{from: c.config, to: to, peer: w.configs[c.config].peer, crowd: w.queued > 0}
 	if c.config != to {
 		w.move(e, c, to)
 	}
@@ -138,7 +172,8 @@ func (w *world) move(e *Entry, c *claim, to int32) {
 	for _, slot := range a.open[:a.nOpen] {
 		if t := &w.tickets[slot]; t.phase == ticketWaiting && t.name == e.Name && t.config != 0 {
 			w.configs[t.config].waiting--
-			t.config = to
+			w.arrivals++
+			t.config, t.turn = to, w.arrivals // behind those who wait there
 			w.configs[to].waiting++
 			w.want(to)
 		}

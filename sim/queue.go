@@ -45,6 +45,7 @@ func (w *world) enqueue() {
 	if w.queued > 0 && w.room() {
 		w.fail("QUEUE-IDLE", "%d attempts queue with %d live, %d dialing, %d spawning", w.queued, w.live, w.dialing, w.spawning)
 	}
+	w.checkReclaimed()
 }
 
 // sweepQueue takes attempts off that nobody waits for any more and whose time is over: of those
@@ -71,14 +72,71 @@ func (w *world) began(c *config) bool {
 		return false
 	}
 	p := &w.peers[c.peer]
+	if p.live {
+		return true
+	}
 	failed := w.view(c.peer).State == lifecycle.Failed
-	return p.live || failed && (!c.reconnect || p.state == lifecycle.Connecting)
+	return failed && (!c.reconnect || p.state == lifecycle.Connecting)
 }
 
 func (w *world) room() bool {
 	c := w.cfg
 	return (c.MaxLive == 0 || w.live < c.MaxLive) && (c.MaxDialing == 0 || w.dialing < c.MaxDialing) &&
 		(c.MaxSpawning == 0 || w.spawning < c.MaxSpawning)
+}
+
+// places returns how many of those who queue could begin if there were room for their processes.
+func (w *world) places() int {
+	n := w.queued
+	if w.cfg.MaxDialing > 0 {
+		n = min(n, w.cfg.MaxDialing-w.dialing)
+	}
+	if w.cfg.MaxSpawning > 0 {
+		n = min(n, w.cfg.MaxSpawning-w.spawning)
+	}
+	return n
+}
+
+// lacking is how many incarnations more must be stopped for those who queue; negative if too many
+// are. What is being stopped makes room, and what is stuck does not. A stop whose last grace ends at
+// this very instant counts as the caller says, since the subject may not have been woken yet.
+func (w *world) lacking(stuckNow bool) int {
+	leaving := 0
+	for i := range w.peers {
+		p := &w.peers[i]
+		ends := p.stagedAt + lifecycle.Instant(w.cfg.KillGrace)
+		stuck := p.stage == lifecycle.StageKill && (w.now > ends || stuckNow && w.now == ends)
+		if p.live && p.stage != lifecycle.NoStage && !stuck {
+			leaving++
+		}
+	}
+	return w.live - leaving + w.places() - w.cfg.MaxLive
+}
+
+// checkReclaimed demands that no more were stopped for others than these need.
+func (w *world) checkReclaimed() {
+	if w.reclaimedAt != w.epoch {
+		return
+	}
+	if n := w.lacking(true); n < 0 {
+		w.fail("RECLAIM", "%d more were stopped to make room than the %d attempts that queue need", -n, w.queued)
+	}
+}
+
+// checkStarved finds attempts that queue although something could be stopped for them.
+func (w *world) checkStarved() {
+	if w.cfg.MaxLive == 0 || w.queued == 0 || w.draining || w.places() <= 0 || w.lacking(false) <= 0 {
+		return
+	}
+	for id := range w.peers {
+		p := &w.peers[id]
+		t := &w.configs[p.config].terms
+		unused := p.live && p.up && p.stage == lifecycle.NoStage && p.inFlight == 0
+		kept := p.state == lifecycle.Connected && (t.pinned || w.now <= p.upAt+lifecycle.Instant(t.uptime))
+		if unused && !kept {
+			w.fail("QUEUE-IDLE", "%d attempts queue, and %s is unused and not stopped for them", w.queued, w.name(lifecycle.PeerID(id)))
+		}
+	}
 }
 
 func (w *world) unqueue(i int32) {
@@ -106,7 +164,15 @@ func (w *world) queues(t turn) bool {
 // checkTurn holds a dial to the order of the queue and the bounds. Those that came in one step
 // have no order.
 func (w *world) checkTurn(i int32) {
-	for len(w.queue) > 0 && !w.queues(w.queue[0]) {
+	for len(w.queue) > 0 {
+		first := w.queue[0]
+		if w.queues(first) {
+			if !w.runsOut(first) {
+				break
+			}
+			w.unqueue(first.config)
+			w.giveUp(&w.configs[first.config])
+		}
 		w.queue = w.queue[1:]
 	}
 	c := &w.configs[i]
@@ -114,6 +180,12 @@ func (w *world) checkTurn(i int32) {
 		w.fail("QUEUE-FIFO", "%v was dialed before %v, which came first", c.target, w.configs[w.queue[0].config].target)
 	}
 	w.unqueue(i)
+}
+
+// runsOut says that the time of a turn is over with this very step, whose refusals come after
+// its dials.
+func (w *world) runsOut(t turn) bool {
+	return w.in.Kind == lifecycle.InTimeReached && since(w.configs[t.config].queuedAt, w.now) >= w.queueTimeout()
 }
 
 func (w *world) checkCaps() {
@@ -157,7 +229,7 @@ func (w *world) short() bool {
 // checkReclaim holds the stop of a healthy peer for others to what may be stopped.
 func (w *world) checkReclaim(id lifecycle.PeerID) {
 	p := &w.peers[id]
-	p.reclaimed = w.epoch
+	p.reclaimed, w.reclaimedAt = w.epoch, w.epoch
 	w.result.Reclaimed++
 	t := &w.configs[p.config].terms
 	switch {

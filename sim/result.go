@@ -12,12 +12,17 @@ type Result struct {
 	Reclaimed  uint64
 	WrittenOff uint64
 	CallsCut   uint64
+	Orphans    uint64          // processes that a kill of the daemon left behind
+	Fired      [nFaults]uint64 // by Fault
 	Actions    [ops]uint64
 	Inputs     [nInputs]uint64
 	Effects    [8]uint64  // by lifecycle.EffectKind
 	Replies    [4]uint64  // by lifecycle.ReplyKind
 	Refusals   [32]uint64 // by lifecycle.Reason
 	Coverage   Coverage
+	Reached    Reached // situations of the catalogue
+	Recovered  uint64  // claims that worked again once all faults had ended
+	Excused    [nExcuses]uint64
 	Violation  *Violation // nil if every check held
 	Tape       *Tape      // of a recorded run and of one that found a violation
 }
@@ -48,5 +53,10 @@ func (r *Result) Story() []Count {
 		{stateChanges[lifecycle.Failed][lifecycle.Disconnected], "failures aged"},
 		{r.Effects[lifecycle.EffectStop], "rungs of the stop ladder"},
 		{r.Effects[lifecycle.EffectForget], "declarations forgotten"},
+		{r.Recovered, "claims that worked again once all faults had ended"},
+		{r.excused(), "excuses for those that did not, or not yet"},
+		{r.Actions[OpReload], "reloads of every claim"},
+		{r.Actions[OpRestart], "restarts of the daemon"},
+		{r.Orphans, "processes that a killed daemon left behind for a while"},
 	}
 }

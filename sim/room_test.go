@@ -27,8 +27,8 @@ func wishing(f func(*lifecycle.Policy)) func(*corrupt) {
 
 var roomMutants = []mutant{
 	{name: "lets one too many live", want: []string{"CAP-LIVE"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxLive++ }},
-	{name: "dials one too many", want: []string{"CAP-DIALING"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxDialing++ }},
-	{name: "spawns one too many", want: []string{"CAP-SPAWNING"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxSpawning++ }},
+	{name: "dials one too many", want: []string{"CAP-DIALING", "RECLAIM"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxDialing++ }},
+	{name: "spawns one too many", want: []string{"CAP-SPAWNING", "RECLAIM"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxSpawning++ }},
 	{name: "queues one too many", want: []string{"QUEUE-BOUND"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxQueued++ }},
 	{name: "leaves room unused", want: []string{"QUEUE-IDLE"}, world: crowded, config: func(c *lifecycle.Config) { c.MaxDialing-- }},
 	{name: "queues for too long", want: []string{"QUEUE-WAIT", "REPLY-CAUSE"}, world: crowded, config: func(c *lifecycle.Config) { c.QueueTimeout *= 3 }},
@@ -45,7 +45,9 @@ var roomMutants = []mutant{
 	})},
 	{name: "has no respect for what is pinned or young", want: []string{"RECLAIM", "EVICT-EARLY"}, world: withoutEviction,
 		make: wishing(func(p *lifecycle.Policy) { p.Pinned, p.MinUptime = false, 0 })},
-	{name: "stops what is in use for others", want: []string{"RECLAIM"}, world: withoutEviction, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
+	{name: "pins everything", want: []string{"QUEUE-IDLE", "NEVER-EVICTED", "EVICT-LATE"}, world: withoutEviction,
+		make: wishing(func(p *lifecycle.Policy) { p.Pinned = true })},
+	{name: "stops what is in use for others", want: []string{"RECLAIM", "ADMIT-UP"}, world: withoutEviction, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {
 		for id := lifecycle.PeerID(1); c.Load().Queued > 1 && c.Load().Live == 6 && int(id) < c.Slots(); id++ {
 			if v := c.Machine.View(id); v.State == lifecycle.Connected && v.InFlight > 0 && in.Kind == lifecycle.InDispatch {
 				out.Effects = append(out.Effects, lifecycle.Effect{Kind: lifecycle.EffectStop, Stage: lifecycle.StageClose, Peer: id, Gen: v.Gen})

@@ -24,17 +24,18 @@ func Run(opt Options) (*Result, error) {
 		return res, err
 	}
 	if taped.Hash != res.Hash {
-		return res, fmt.Errorf("the subject is not deterministic: seed %d gave run %016x and then %016x", opt.Seed, res.Hash, taped.Hash)
+		return res, fmt.Errorf("the subject is not deterministic: seed %d gave run %016x and then %016x: %w", opt.Seed, res.Hash, taped.Hash, Guard(opt))
 	}
 	return taped, nil
 }
 
 // Replay runs a tape. It gives the hash and the violation of the run that was recorded, as
-// long as subject and program are the same. Of the options only Subject, Stop and Record are
-// read; the rest is on the tape.
+// long as subject and program are the same. Of the options only Subject, Stop, Record and
+// Observe are read; the rest is on the tape.
 func Replay(t *Tape, o Options) (*Result, error) {
 	opt := t.options()
-	opt.Subject, opt.Stop, opt.Record = o.Subject, o.Stop, o.Record
+	opt.Subject, opt.Stop, opt.Record, opt.Observe = o.Subject, o.Stop, o.Record, o.Observe
+	opt.shape, opt.mute, opt.hasty = o.shape, o.mute, o.hasty
 	opt = opt.WithDefaults()
 	if err := opt.Validate(); err != nil {
 		return nil, err
@@ -44,14 +45,14 @@ func Replay(t *Tape, o Options) (*Result, error) {
 
 // options returns the options under which a tape was recorded.
 func (t *Tape) options() Options {
-	return Options{Seed: t.Seed, Tenants: t.Tenants, For: t.For, AuditEvery: t.AuditEvery, Config: t.Config}
+	return Options{Seed: t.Seed, Tenants: t.Tenants, For: t.For, AuditEvery: t.AuditEvery, Config: t.Config, Schedule: t.Schedule}
 }
 
 func simulate(opt Options, src func(*world) source) (*Result, error) {
 	w := newWorld(opt)
 	w.source = src(w)
 	if opt.Record {
-		w.tape = &Tape{Seed: opt.Seed, Tenants: opt.Tenants, For: opt.For, AuditEvery: opt.AuditEvery, Config: opt.Config}
+		w.tape = &Tape{Seed: opt.Seed, Tenants: opt.Tenants, For: opt.For, AuditEvery: opt.AuditEvery, Config: opt.Config, Schedule: opt.Schedule}
 	}
 	w.run()
 	if w.err != nil {
@@ -68,23 +69,30 @@ func simulate(opt Options, src func(*world) source) (*Result, error) {
 	return r, nil
 }
 
-// run is the whole life of the world: the workload, the time until everybody who waited was
-// answered, a drain, and the time until everything has ended. A drain in the midst of the
-// workload leaves out the second.
+// run is the whole life of the world: the workload, the time without faults until everybody who
+// waited was answered, the recovery, a drain, and the time until everything has ended. A drain in
+// the midst of the workload leaves out the second and the third.
 func (w *world) run() {
 	defer w.caught()
 	end := lifecycle.Instant(w.opt.For)
+	w.until(func() lifecycle.Instant { return end })
+	w.calmDown()
 	w.until(func() lifecycle.Instant {
-		if w.draining {
+		if w.draining && w.again == nil {
 			return end
 		}
-		return end + lifecycle.Instant(w.patience())
+		return end + lifecycle.Instant(w.patience()+w.outage())
 	})
 	if w.err != nil || w.violation != nil {
 		return
 	}
-	if !w.draining {
+	if w.draining {
+		w.excuseAll()
+	} else {
 		w.checkTickets()
+		if !w.opt.hasty {
+			w.recovery()
+		}
 	}
 	w.drain()
 	w.until(func() lifecycle.Instant {
@@ -116,43 +124,51 @@ func (w *world) caught() {
 // an attempt, behind the stop of a failed one's successor, and in its call.
 func (w *world) patience() time.Duration {
 	attempt := w.queueTimeout() + w.cfg.StartTimeout + w.cfg.ConnectTimeout + w.maxBudget
-	return 2*w.ladder() + 2*attempt + w.cfg.CallTimeout + w.maxBudget + time.Second
+	return 2*w.ladder() + 2*attempt + w.cfg.CallTimeout + w.maxBudget + time.Second + w.opt.Schedule.slack()
 }
 
 // ladder is the longest that a stop can take with the servers seen so far.
 func (w *world) ladder() time.Duration {
-	return w.cfg.CloseGrace + w.cfg.TerminateGrace + w.maxGrace + w.maxStop
+	return w.cfg.CloseGrace + w.cfg.TerminateGrace + w.maxGrace + w.maxStop + w.opt.Schedule.slack()
 }
 
 // stopEvery is the number of turns after which Options.Stop is asked.
 const stopEvery = 1 << 12
 
-// until lets time pass to a limit, which may move as slower servers are met. Things of one
-// instant happen in a fixed order: actions, completions, then the subject's deadlines. A call
-// at the very instant of a tick therefore comes before it, as the machine's contract asks.
+// until lets time pass to a limit, which may move as slower servers are met. The schedule orders
+// what is due at one instant; a call at the very instant of a tick comes before it under every
+// schedule, as the machine's contract asks.
 func (w *world) until(limit func() lifecycle.Instant) {
 	for turn := 0; w.violation == nil && w.err == nil; turn++ {
 		if turn%stopEvery == 0 && w.opt.Stop != nil && w.opt.Stop() {
 			w.err = ErrStopped
 			return
 		}
-		act, due, deadline := w.source.at(), w.agenda.at(), w.deadline
-		at := min(act, due, deadline)
+		at := min(w.source.at(), w.agenda.at(), w.deadline, w.sched.at())
 		if at > limit() || at == lifecycle.Never {
 			break
 		}
 		w.now = max(w.now, at)
-		switch at {
-		case act:
-			w.source.next(&w.entry)
-			w.perform(&w.entry)
-		case due:
-			w.deliver(w.agenda.pop())
-		default:
-			w.tick()
+		if w.sched != nil {
+			w.sched.turn()
+		} else {
+			w.plainTurn()
 		}
 	}
 	w.now = max(w.now, limit())
+}
+
+// plainTurn lets the first thing that is due now happen, in the order of FIFO.
+func (w *world) plainTurn() {
+	switch {
+	case w.source.at() <= w.now:
+		w.source.next(&w.entry)
+		w.perform(&w.entry)
+	case w.agenda.at() <= w.now:
+		w.deliver(w.agenda.pop())
+	default:
+		w.tick()
+	}
 }
 
 // maxIdleTicks bounds how often in a row a subject may ask to be woken and then do nothing.
@@ -166,7 +182,7 @@ func (w *world) tick() {
 	if w.idleTicks > maxIdleTicks {
 		w.fail("PROGRESS", "the subject was woken %d times in a row and did nothing", w.idleTicks)
 	}
-	if w.deadline <= w.now && w.violation == nil {
+	if w.deadline <= w.now && w.idleTicks > 0 && w.violation == nil { // a grace of 0 ends in the next wake
 		w.fail("PROGRESS", "the deadline is still %v at %v", time.Duration(w.deadline), time.Duration(w.now))
 	}
 }

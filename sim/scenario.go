@@ -20,11 +20,18 @@ const maxScenarioSteps = 1_000_000
 
 // NewScenarioWorld returns the pure machine in virtual time as a world for one scenario. The
 // world routes calls and listings to claims as the host does, and plays the servers.
-func NewScenarioWorld() scenarios.World { return &scenarioWorld{} }
+func NewScenarioWorld() scenarios.World { return NewScenarioWorldOf(NewMachine) }
+
+// NewScenarioWorldOf is the same around another lifecycle.
+func NewScenarioWorldOf(subject func(lifecycle.Config) Subject) scenarios.World {
+	return &scenarioWorld{make: subject, most: maxScenarioSteps}
+}
 
 // scenarioWorld implements scenarios.World.
 type scenarioWorld struct {
-	machine   *lifecycle.Machine
+	make      func(lifecycle.Config) Subject
+	most      int // steps that one line may cause
+	machine   Subject
 	now       lifecycle.Instant
 	patience  time.Duration
 	agenda    agenda
@@ -40,7 +47,8 @@ type scenarioWorld struct {
 	tickets   map[lifecycle.Ticket]*attempt
 	targets   map[lifecycle.Fingerprint]scenarios.Target
 	catalogue map[lifecycle.Fingerprint][]string // tools of the last incarnation that listed them
-	processes map[lifecycle.PeerID]*process      // the newest of each slot
+	peers     map[lifecycle.Fingerprint]lifecycle.PeerID
+	processes map[lifecycle.PeerID]*process // the newest of each slot
 	broken    error
 }
 
@@ -65,7 +73,9 @@ func (w *scenarioWorld) Setup(_ context.Context, s scenarios.Settings) error {
 		return err
 	}
 	*w = scenarioWorld{
-		machine:   lifecycle.New(cfg),
+		make:      w.make,
+		most:      w.most,
+		machine:   w.make(cfg),
 		patience:  s.AwaitBound(),
 		servers:   map[string]*program{},
 		agents:    map[string]*scenarioAgent{},
@@ -74,6 +84,7 @@ func (w *scenarioWorld) Setup(_ context.Context, s scenarios.Settings) error {
 		tickets:   map[lifecycle.Ticket]*attempt{},
 		targets:   map[lifecycle.Fingerprint]scenarios.Target{},
 		catalogue: map[lifecycle.Fingerprint][]string{},
+		peers:     map[lifecycle.Fingerprint]lifecycle.PeerID{},
 		processes: map[lifecycle.PeerID]*process{},
 	}
 	return nil
@@ -226,7 +237,15 @@ func (w *scenarioWorld) listing(q scenarios.Query) (string, error) {
 	if a == nil {
 		return "", fmt.Errorf("agent %s does not exist", q.Agent)
 	}
-	v := w.machine.View(w.machine.Claimed(a.owner, w.nameID(q.MCP)))
+	n := w.nameID(q.MCP)
+	i := slices.IndexFunc(a.claims, func(c scenarioClaim) bool { return c.name == n })
+	v := lifecycle.View{}
+	if i >= 0 {
+		v.State = lifecycle.Disconnected // unless it was dialed before
+		if id := w.peers[a.claims[i].fp]; id != 0 {
+			v = w.machine.View(id)
+		}
+	}
 	if q.Kind == scenarios.Tools {
 		return strconv.Itoa(int(v.Tools)), nil
 	}

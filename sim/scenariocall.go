@@ -137,7 +137,7 @@ func (w *scenarioWorld) reply(r *lifecycle.Reply) {
 	}
 	switch r.Kind {
 	case lifecycle.ReplyReady:
-		a.open, a.admitted, a.process = false, true, w.processes[r.Peer]
+		a.open, a.admitted, a.process = false, true, w.processOf(r.Peer, r.Gen)
 	case lifecycle.ReplySettled:
 		a.state = r.State
 		w.close(a)

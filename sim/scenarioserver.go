@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -53,22 +54,39 @@ func (w *scenarioWorld) effect(e *lifecycle.Effect) {
 	case lifecycle.EffectDial:
 		w.dial(e)
 	case lifecycle.EffectAbandonDial:
-		w.processes[e.Peer].abandoned = true
+		w.processOf(e.Peer, e.Gen).abandoned = true
 	case lifecycle.EffectStop:
-		w.stop(w.processes[e.Peer], e.Stage)
+		w.stop(w.processOf(e.Peer, e.Gen), e.Stage)
 	case lifecycle.EffectAbandonCall:
 		w.abandonCall(e)
 	case lifecycle.EffectForget:
 		delete(w.catalogue, e.FP)
+		delete(w.peers, e.FP)
 	}
+}
+
+// processOf finds the process that a lifecycle speaks of. One that speaks of what never was
+// has broken the world.
+func (w *scenarioWorld) processOf(id lifecycle.PeerID, g lifecycle.Generation) *process {
+	if p := w.processes[id]; p != nil && p.gen == g {
+		return p
+	}
+	if w.broken == nil {
+		w.broken = fmt.Errorf("peer %d generation %d does not run, and something is asked of it", id, g)
+	}
+	return &process{program: &program{}}
 }
 
 // dial starts a process; what it does next comes after the step, at the same instant.
 func (w *scenarioWorld) dial(e *lifecycle.Effect) {
 	t := w.targets[e.FP]
 	s := w.servers[t.Server]
+	if s == nil {
+		w.broken = fmt.Errorf("peer %d is dialed for what nobody has declared", e.Peer)
+		return
+	}
 	p := &process{program: s, born: s.now, token: t.Token, fp: e.FP, peer: e.Peer, gen: e.Gen, live: true}
-	w.processes[e.Peer] = p
+	w.processes[e.Peer], w.peers[e.FP] = p, e.Peer
 	if p.born.Fails == scenarios.FailsSpawn {
 		w.after(0, func() {
 			w.step(lifecycle.ConnectFailed(p.peer, p.gen))

@@ -33,7 +33,7 @@ func (w *scenarioWorld) step(in lifecycle.Input) {
 	}
 }
 
-// safely turns a panic that names an invariant into an error, and audits after the step.
+// safely turns a panic into an error, and audits after the step.
 func (w *scenarioWorld) safely(in lifecycle.Input) (out lifecycle.Output, err error) {
 	defer func() {
 		switch v := recover().(type) {
@@ -41,12 +41,14 @@ func (w *scenarioWorld) safely(in lifecycle.Input) (out lifecycle.Output, err er
 		case *lifecycle.Violation:
 			err = v
 		default:
-			panic(v)
+			err = fmt.Errorf("the lifecycle panics: %v", v)
 		}
 	}()
 	out = w.machine.Step(w.now, in)
-	if v := w.machine.Audit(); v != nil {
-		return out, v
+	if m, ok := w.machine.(Auditor); ok {
+		if v := m.Audit(); v != nil {
+			return out, v
+		}
 	}
 	return out, nil
 }
@@ -79,8 +81,8 @@ func (w *scenarioWorld) happen() {
 // runTo lets everything happen that is due up to an instant, or until stop says so.
 func (w *scenarioWorld) runTo(to lifecycle.Instant, stop func() bool) {
 	for n := 0; w.broken == nil && w.next() <= to && !stop(); n++ {
-		if n == maxScenarioSteps {
-			w.broken = fmt.Errorf("one line caused more than %d steps", maxScenarioSteps)
+		if n == w.most {
+			w.broken = fmt.Errorf("one line caused more than %d steps", w.most)
 			return
 		}
 		w.happen()

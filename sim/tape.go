@@ -18,8 +18,9 @@ type Tape struct {
 	For        time.Duration
 	AuditEvery int
 	Config     lifecycle.Config
-	Violation  string // id of the check that it breaks; empty if none
-	Hash       uint64 // of the run
+	Schedule   Schedule // with its seed
+	Violation  string   // id of the check that it breaks; empty if none
+	Hash       uint64   // of the run
 	Entries    []Entry
 }
 
@@ -39,12 +40,16 @@ const (
 	OpDial                    // how the next incarnation of Target behaves
 	OpDrain                   // the daemon shuts down
 	OpConfigure               // its configuration changes to Set
+	OpRestart                 // it stops, by a kill if Kill, and starts again after Span
+	OpReload                  // its agents' files are read again: what names Target's server now names To
+	OpDown                    // Target's server goes down for Span, with all that runs of it
+	OpExpire                  // Target's credential and the older ones of its tenant end
 
-	ops = int(OpConfigure) + 1
+	ops = int(OpExpire) + 1
 )
 
 var opNames = [...]string{"-", "born", "die", "declare", "release", "dispatch", "ensure",
-	"reconnect", "cancel", "write-off", "dial", "drain", "configure"}
+	"reconnect", "cancel", "write-off", "dial", "drain", "configure", "restart", "reload", "down", "expire"}
 
 // String returns the word used on tapes.
 func (o Op) String() string { return word(opNames[:], int(o)) }
@@ -54,8 +59,11 @@ type Entry struct {
 	At     lifecycle.Instant // when it was made; for OpDial of information only
 	Op     Op
 	Name   uint8  // from 1 to MaxNames
+	Kill   bool   // OpRestart
 	Tenant uint32 // from 1
+	To     uint32 // OpReload: a server
 	Target Target
+	Span   time.Duration     // OpRestart, OpDown
 	Call   CallPlan          // OpDispatch
 	Policy *lifecycle.Policy // OpDeclare, nil if it asks for nothing
 	Set    *Change           // OpConfigure
@@ -120,8 +128,8 @@ type DialPlan struct {
 	Tools     uint16
 	Relists   time.Duration   // from its connect to a change of its tools; 0 for none
 	Retools   uint16          // how many there are then
-	Obeys     lifecycle.Stage // the first rung of the ladder that ends it
-	StopTakes time.Duration   // from that rung to its exit
+	Obeys     lifecycle.Stage // the first rung of the ladder that ends it; at stuck, none does
+	StopTakes time.Duration   // from that rung, or from when it counts as stuck, to its exit
 	Lives     time.Duration   // from its connect to a death of its own; 0 for none
 	LosesOnly bool            // that death takes the session only; the process remains
 	Clean     bool            // that death says that all was well

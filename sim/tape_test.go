@@ -30,6 +30,16 @@ func drawTape(t *rapid.T) *Tape {
 	for range rapid.IntRange(0, 20).Draw(t, "entries") {
 		at += time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "wait"))
 		e := Entry{At: lifecycle.Instant(at), Op: Op(rapid.IntRange(1, ops-1).Draw(t, "op"))}
+		switch e.Op {
+		case OpRestart:
+			e.Kill, e.Span = flip.Draw(t, "kill"), span.Draw(t, "down")
+		case OpReload:
+			e.Target.Server, e.To = uint32(rapid.IntRange(1, 9).Draw(t, "from")), uint32(rapid.IntRange(1, 9).Draw(t, "to"))
+		case OpDown:
+			e.Target.Server, e.Span = uint32(rapid.IntRange(1, 9).Draw(t, "down")), span.Draw(t, "for")
+		case OpExpire:
+			e.Target = Target{Tenant: uint32(rapid.IntRange(1, tape.Tenants).Draw(t, "whose")), Token: uint32(rapid.IntRange(0, 5).Draw(t, "token"))}
+		}
 		if e.Op < OpDial {
 			e.Tenant = uint32(rapid.IntRange(1, tape.Tenants).Draw(t, "tenant"))
 		}
@@ -55,7 +65,7 @@ func drawTape(t *rapid.T) *Tape {
 		}
 		if e.Op == OpDial {
 			e.Dial = &DialPlan{Outcome: Outcome(rapid.IntRange(1, outcomes-1).Draw(t, "outcome")), After: span.Draw(t, "after"),
-				Tools: rapid.Uint16().Draw(t, "tools"), Obeys: lifecycle.Stage(rapid.IntRange(1, 3).Draw(t, "obeys")),
+				Tools: rapid.Uint16().Draw(t, "tools"), Obeys: lifecycle.Stage(rapid.IntRange(1, 4).Draw(t, "obeys")),
 				StopTakes: span.Draw(t, "stop"), Lives: span.Draw(t, "lives"), Spawns: span.Draw(t, "spawns"),
 				Starts: span.Draw(t, "starts"), Relists: span.Draw(t, "relists"), Retools: rapid.Uint16().Draw(t, "retools"),
 				LosesOnly: flip.Draw(t, "loses"), Clean: flip.Draw(t, "clean"), Late: flip.Draw(t, "late"), Twice: flip.Draw(t, "twice")}
@@ -97,7 +107,7 @@ func TestAnyTapeRuns(t *testing.T) {
 	})
 }
 
-const goodTape = `mayfly tape 2
+const goodTape = `mayfly tape 3
 seed 3
 tenants 2
 for 1h0m0s
@@ -139,8 +149,8 @@ func TestGoodTape(t *testing.T) {
 func TestBadTapes(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"empty", goodTape, "", "x.tape:1: the tape is cut short"},
-		{"no tape", "mayfly tape 2", "hello", "x.tape:1: not a tape"},
-		{"another version", "mayfly tape 2", "mayfly tape 1", `x.tape:1: "mayfly tape 1" is of another version`},
+		{"no tape", "mayfly tape 3", "hello", "x.tape:1: not a tape"},
+		{"another version", "mayfly tape 3", "mayfly tape 2", `x.tape:1: "mayfly tape 2" is of another version`},
 		{"no end", "answered 1s\nend\n", "answered 1s\n", "x.tape:27: the tape is cut short"},
 		{"cut in a line", "answered 1s\nend\n", "answ", "x.tape:26: a dispatch needs"},
 		{"text behind the end", "end\n", "end\nmore\n", `x.tape:28: "more" follows`},
@@ -149,7 +159,7 @@ func TestBadTapes(t *testing.T) {
 		{"setting without a value", "seed 3", "seed", `x.tape:2: "seed" is not a setting`},
 		{"unreadable setting", "for 1h0m0s", "for long", `x.tape:4: value "long" of for`},
 		{"missing setting", "kill-grace 5s\n", "", "x.tape:20: the header lacks the setting kill-grace"},
-		{"absurd size", "tenants 2", "tenants 2000000", "x.tape:21: tenants is 2000000; use 1 to 1000000 (MaxTenants)"},
+		{"absurd size", "tenants 2", "tenants 2000000", "x.tape:3: tenants is 2000000; use 1 to 1000000 (MaxTenants)"},
 		{"unknown input", "t2 born", "t2 explode", `x.tape:24: input "explode" is unknown`},
 		{"unknown tenant", "t2 born", "t3 born", "x.tape:24: tenant t3 does not exist"},
 		{"tenant zero", "t2 born", "t0 born", `x.tape:24: "t0" is not a reference`},
@@ -174,19 +184,33 @@ func TestBadTapes(t *testing.T) {
 		{"bad reconfiguration", "1s t2 born", "1s configure idle-timeout=1ms max-live=0", "x.tape:24: \"idle-timeout=1ms\" and \"max-live=0\" are not"},
 		{"half a reconfiguration", "1s t2 born", "1s configure idle-timeout=1s", "x.tape:24: the entry is cut short"},
 		{"other reconfiguration", "1s t2 born", "1s configure idle-timeout=1s max-lives=1", "x.tape:24: a reconfiguration needs"},
+		{"bad restart", "1s t2 born", "1s restart gently 1s", "x.tape:24: a daemon cannot restart by \"gently\""},
+		{"endless restart", "1s t2 born", "1s restart kill 2h0m0s", "x.tape:24: 2h0m0s is too long for a restart; use 1h0m0s (MaxOutage) or less"},
+		{"half a restart", "1s t2 born", "1s restart kill", "x.tape:24: the entry is cut short"},
+		{"long reload", "1s t2 born", "1s reload s1 s2 s3", `x.tape:24: "s3" is a word too many`},
+		{"reload of nothing", "1s t2 born", "1s reload s1 m2", `x.tape:24: "m2" is not a reference`},
+		{"bad outage", "1s t2 born", "1s down s1 soon", `x.tape:24: "soon" is not a duration`},
+		{"bad expiry", "1s t2 born", "1s expire t1", `x.tape:24: "t1" is not a credential`},
+		{"expiry of nobody", "1s t2 born", "1s expire t9.0", "x.tape:24: target s0/t9.0 belongs to tenant t9"},
 		{"bad wish", "declare m1 s1", "declare m1 s1 idle=soon", `x.tape:23: "soon" is not a duration`},
 		{"unknown wish", "declare m1 s1", "declare m1 s1 pinning", `x.tape:23: "pinning" is a word too many`},
 		{"bad retools", "stop=10ms", "stop=10ms retools=x", `x.tape:25: "retools=x" is not a number of tools`},
-		{"huge line", "t2 born", "t2 " + strings.Repeat("b", maxTapeLine), "x.tape:24: cannot be read"},
+		{"huge line", "t2 born", "t2 " + strings.Repeat("b", maxTapeLine), "x.tape:24: the line is longer than 4096 bytes (maxTapeLine)"},
 	} {
-		text := strings.Replace(goodTape, c.old, c.new, 1)
-		if text == goodTape {
-			t.Fatalf("%s: %q is not in the good tape", c.name, c.old)
-		}
-		_, err := Decode("x.tape", strings.NewReader(text))
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s:\nwant an error with %s\n got %v", c.name, c.want, err)
-		}
+		refuses(t, c.name, c.old, c.new, c.want)
+	}
+}
+
+// refuses holds that the good tape with new in place of old is refused for what it says.
+func refuses(t *testing.T, name, old, new, want string) {
+	t.Helper()
+	text := strings.Replace(goodTape, old, new, 1)
+	if text == goodTape {
+		t.Fatalf("%s: %q is not in the good tape", name, old)
+	}
+	_, err := Decode("x.tape", strings.NewReader(text))
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%s:\nwant an error with %s\n got %v", name, want, err)
 	}
 }
 

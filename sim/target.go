@@ -53,19 +53,27 @@ func parseTarget(s string) (t Target, err error) {
 	if !owned {
 		return t, nil
 	}
-	tenant, token, ok := strings.Cut(credential, ".")
-	if !ok {
+	if !strings.Contains(credential, ".") {
 		return t, fmt.Errorf("%q is not a target: write s3, or s3/t17.2 for token 2 of tenant 17", s)
 	}
-	if t.Tenant, err = parseNumber(tenant, 't', MaxTenants); err != nil {
-		return t, err
+	t.Tenant, t.Token, err = parseCredential(credential)
+	return t, err
+}
+
+// parseCredential reads words such as t17.2.
+func parseCredential(s string) (tenant, token uint32, err error) {
+	owner, number, ok := strings.Cut(s, ".")
+	if !ok {
+		return 0, 0, fmt.Errorf("%q is not a credential: write t17.2 for token 2 of tenant 17", s)
 	}
-	n, err := strconv.ParseUint(token, 10, 32)
+	if tenant, err = parseNumber(owner, 't', MaxTenants); err != nil {
+		return 0, 0, err
+	}
+	n, err := strconv.ParseUint(number, 10, 32)
 	if err != nil {
-		return t, fmt.Errorf("token %q is not a number", token)
+		return 0, 0, fmt.Errorf("token %q is not a number", number)
 	}
-	t.Token = uint32(n)
-	return t, nil
+	return tenant, uint32(n), nil
 }
 
 // parseNumber reads words such as t17: a letter and a number from 1 to most.

@@ -9,25 +9,36 @@ import (
 // terms are the times that hold for a peer: the longest that its claims ask for, the daemon's
 // among them if a claim asks for nothing (SPEC RE-10, DI-14).
 type terms struct {
-	idle, failed, uptime time.Duration // 0 of the first two is never
-	start, connect, call time.Duration
-	close, terminate     time.Duration
-	pinned               bool
+	call, idle, failed, uptime time.Duration // 0 of the second and third is never
+	pinned                     bool
+	start, connect             time.Duration
+	close, terminate           time.Duration
+}
+
+// wish is what a claim asks for, the zero Policy if nothing.
+func (c *claim) wish() lifecycle.Policy {
+	if c.asks == nil {
+		return lifecycle.Policy{}
+	}
+	return *c.asks
 }
 
 // wish notes what a claim asks for from now on.
 func (w *world) wish(c *claim, p lifecycle.Policy) {
-	if c.wish == p {
+	before := c.wish()
+	if before == p {
 		return
 	}
 	x := &w.configs[c.config]
 	for i := range x.wishes {
-		if x.wishes[i] == c.wish {
+		if x.wishes[i] == before {
 			x.wishes = append(x.wishes[:i], x.wishes[i+1:]...)
 			break
 		}
 	}
-	if c.wish = p; p != (lifecycle.Policy{}) {
+	if c.asks = nil; p != (lifecycle.Policy{}) {
+		asked := p // which only those who ask pay for
+		c.asks = &asked
 		x.wishes = append(x.wishes, p)
 		w.maxBudget = max(w.maxBudget, p.StartTimeout+p.ConnectTimeout, p.CallTimeout)
 		w.maxGrace = max(w.maxGrace, p.CloseGrace+p.TerminateGrace)
@@ -136,20 +147,31 @@ func (w *world) beginBudget(p *peer) {
 	w.spawning++
 }
 
-// progressed is news of an incarnation that is being dialed.
-func (w *world) progressed(kind uint8, id lifecycle.PeerID, p *peer) {
+// progressed notes news of an incarnation that is being dialed; it says no to what is old.
+func (w *world) progressed(kind uint8, p *peer, current bool) bool {
 	switch {
+	case !current || !p.dialing:
+		return false
 	case kind == itemSpawned && !p.spawned:
 		p.spawned = true
 		w.spawning--
-		w.complete(id, lifecycle.Spawned(id, p.gen))
+		return true
 	case kind == itemStarted && !p.heard:
 		p.heard = true
 		if p.budgeted {
 			p.due = w.now + lifecycle.Instant(w.configs[p.config].terms.connect)
 		}
-		w.complete(id, lifecycle.Started(id, p.gen))
+		return true
 	}
+	return false
+}
+
+// progress is the input that such news is.
+func progress(kind uint8, id lifecycle.PeerID, gen lifecycle.Generation) lifecycle.Input {
+	if kind == itemSpawned {
+		return lifecycle.Spawned(id, gen)
+	}
+	return lifecycle.Started(id, gen)
 }
 
 // endDialing takes an incarnation off the counts of those being dialed.

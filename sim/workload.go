@@ -6,40 +6,37 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
-// workload draws what tenants do. Each tenant is a person with an agent: turns of several
-// calls with the pauses of a language model between them, and heavy-tailed waits between
-// turns. Now and then a turn begins with one of the troubles of the Mix.
+// workload draws what tenants do. Most are people with an agent: turns of several calls with
+// the pauses of a language model between them, and heavy-tailed waits between turns. Others
+// call by the clock, or at random. Now and then a turn begins with one of the troubles of the Mix.
 type workload struct {
 	w      *world
 	mix    *Mix
-	what   *rng   // stream workload
-	when   *rng   // stream schedule
-	wakes  agenda // one item for each tenant; its reference is the tenant
+	config lifecycle.Config // that the run began with; the world's changes
+	what   *rng             // stream workload
+	when   *rng             // stream schedule
+	wakes  agenda           // one item for each tenant; its reference is the tenant
 	agents []agent
 	queue  []Entry // of one instant, to be performed before the next wake
 	head   int
 	end    lifecycle.Instant
+	events agenda            // of the operator and of whole servers
 	drain  lifecycle.Instant // when the daemon is shut down in the midst of everything, or Never
 	fleet  *fleet
+	base   lifecycle.Config // that the run began with
 }
 
 // agent is the state of one tenant's behaviour.
 type agent struct {
-	left  int32  // calls left in the turn
-	token uint32 // the newest of its credentials
-	names uint8  // claims that it likes to have
-	focus uint8  // the claim that the turn is mostly about
+	left    int32  // calls left in the turn
+	token   uint32 // the newest of its credentials
+	names   uint8  // claims that it likes to have
+	focus   uint8  // the claim that the turn is mostly about
+	pace    uint8  // of its traffic
+	traffic traffic
+	mortal  bool              // its tokens end by themselves
+	expires lifecycle.Instant // when the newest one does, 0 if it does not or has
 }
-
-// Waits in milliseconds. The shapes follow published traces of coding agents: most waits of
-// a person are under two minutes, and a few last for hours.
-var (
-	humanWaits = quantiles{{0, 2_000}, {2_500, 30_000}, {5_000, 86_000}, {7_500, 300_000}, {9_000, 1_236_000},
-		{9_570, 3_600_000}, {9_900, 18_000_000}, {10_000, 50_000_000}}
-	modelWaits = quantiles{{0, 200}, {5_000, 5_700}, {9_000, 22_200}, {9_900, 84_000}, {10_000, 200_000}}
-	turnCalls  = quantiles{{0, 1}, {5_000, 2}, {7_500, 8}, {9_000, 30}, {9_900, 60}, {10_000, 113}}
-	callTimes  = quantiles{{0, 5}, {5_000, 300}, {9_000, 9_000}, {9_900, 25_000}, {10_000, 40_000}}
-)
 
 // downWait is how long a dead owner stays away at most.
 const downWait = 20 * time.Minute
@@ -49,22 +46,26 @@ const maxAfterDrain = 20 * time.Second
 
 func newWorkload(w *world) *workload {
 	l := &workload{
-		w: w, mix: w.opt.Mix,
+		w: w, mix: w.opt.Mix, config: w.opt.Config,
 		what:   newRand(w.opt.Seed, "workload"),
 		when:   newRand(w.opt.Seed, "schedule"),
 		agents: make([]agent, w.opt.Tenants+1),
 		end:    lifecycle.Instant(w.opt.For),
 		fleet:  newFleet(&w.opt),
+		base:   w.opt.Config,
 	}
+	l.wakes.shape = w.opt.shape
 	l.drain = lifecycle.Never
 	if l.what.chance(l.mix.Abrupt) {
 		l.drain = l.end - lifecycle.Instant(l.when.between(0, min(maxAfterDrain, w.opt.For)))
 	}
 	arrivals := min(w.opt.For/4, 20*time.Minute)
 	for t := 1; t <= w.opt.Tenants; t++ {
-		l.agents[t] = agent{names: uint8(1 + l.what.below(MaxNames))}
+		l.settleDown(&l.agents[t])
+		l.mortal(0, &l.agents[t])
 		l.wakes.push(item{at: lifecycle.Instant(l.when.between(0, arrivals)), ref: uint64(t)})
 	}
+	l.schedule()
 	return l
 }
 
@@ -72,7 +73,7 @@ func (l *workload) at() lifecycle.Instant {
 	if l.head < len(l.queue) {
 		return l.queue[l.head].At
 	}
-	if at := min(l.wakes.at(), l.drain); at <= l.end {
+	if at := min(l.wakes.at(), l.events.at(), l.drain); at <= l.end {
 		return at
 	}
 	return lifecycle.Never
@@ -81,12 +82,19 @@ func (l *workload) at() lifecycle.Instant {
 func (l *workload) next(e *Entry) {
 	if l.head == len(l.queue) {
 		l.queue, l.head = l.queue[:0], 0
-		if l.drain <= l.wakes.at() {
-			*e = Entry{At: l.drain, Op: OpDrain}
+		switch wake := l.wakes.at(); {
+		case l.drain <= min(wake, l.events.at()):
+			l.add(l.drain, 0, OpDrain, 0)
 			l.drain = lifecycle.Never
-			return
+		case l.events.at() <= wake:
+			l.happen()
+		default:
+			l.wake(wake, uint32(l.wakes.heap[0].ref))
 		}
-		l.wake(l.wakes.heap[0].at, uint32(l.wakes.heap[0].ref))
+	}
+	if l.head == len(l.queue) {
+		*e = Entry{} // whoever woke found nothing to do
+		return
 	}
 	*e = l.queue[l.head]
 	l.head++
@@ -104,7 +112,9 @@ func (l *workload) add(at lifecycle.Instant, t uint32, op Op, name uint8) *Entry
 func (l *workload) wake(at lifecycle.Instant, t uint32) {
 	a, b := &l.agents[t], &l.w.tenants[t]
 	var wait time.Duration
+	l.lapse(at, t, a)
 	switch {
+	case l.w.isOff():
 	case !b.alive:
 		wait = l.arise(at, t, a)
 	case a.left > 0:
@@ -112,8 +122,11 @@ func (l *workload) wake(at lifecycle.Instant, t uint32) {
 	default:
 		wait = l.begin(at, t, a)
 	}
+	if l.w.again != nil {
+		wait = l.when.between(time.Second, lookAgain)
+	}
 	wait = max(wait, time.Millisecond)
-	again := at + lifecycle.Instant(wait)
+	again := l.w.slotted(at + lifecycle.Instant(wait))
 	if l.when.chance(l.mix.Snipe) {
 		again = l.snipe(at, again)
 	}
@@ -157,8 +170,14 @@ func (l *workload) ghost(at lifecycle.Instant, t uint32, a *agent) {
 
 // begin opens a turn.
 func (l *workload) begin(at lifecycle.Instant, t uint32, a *agent) time.Duration {
-	a.focus = l.anyName(a)
-	a.left = int32(turnCalls.draw(l.what))
+	a.focus, a.left = l.anyName(a), 1
+	if a.traffic == trafficHuman {
+		a.left = int32(turnCalls.draw(l.what))
+	}
+	if a.mortal && a.token < l.w.tenants[t].expired && l.what.chance(500) {
+		l.rotate(at, t, a)
+		return modelWaits.wait(l.when)
+	}
 	if l.trouble(at, t, a) {
 		return l.when.between(0, time.Minute)
 	}
@@ -181,10 +200,16 @@ func (l *workload) trouble(at lifecycle.Instant, t uint32, a *agent) bool {
 	}
 	switch {
 	case hit(m.Rotate):
-		a.token++
+		l.newToken(at, a)
 		e := l.add(at, t, OpDeclare, a.focus)
 		e.Target, e.Policy = Target{l.fleet.any(l.what), t, a.token}, l.policy()
 		l.add(at, t, OpEnsure, a.focus)
+	case hit(m.Upsert):
+		l.upsert(at, t, a)
+	case hit(m.Rename):
+		l.rename(at, t, a)
+	case hit(m.Reborn):
+		l.reborn(at, t)
 	case hit(m.Move):
 		l.declare(at, t, a, a.focus)
 	case hit(m.Release):
@@ -230,7 +255,55 @@ func (l *workload) goOn(at lifecycle.Instant, t uint32, a *agent) time.Duration 
 	if a.left > 0 {
 		return modelWaits.wait(l.when)
 	}
-	return humanWaits.wait(l.when)
+	return l.pause(at, a)
+}
+
+// upsert declares a claim again, with other wishes or under another token, and connects at once.
+func (l *workload) upsert(at lifecycle.Instant, t uint32, a *agent) {
+	target := l.targetOf(t, a.focus)
+	if target.Tenant != 0 && l.what.chance(500) {
+		l.newToken(at, a)
+		target.Token = a.token
+	}
+	if target.Server == 0 {
+		target.Server = l.fleet.any(l.what)
+	}
+	e := l.add(at, t, OpDeclare, a.focus)
+	e.Target, e.Policy = target, l.policy()
+	l.add(at, t, OpEnsure, a.focus)
+}
+
+// rename puts a claim under another name, in either order.
+func (l *workload) rename(at lifecycle.Instant, t uint32, a *agent) {
+	target := l.targetOf(t, a.focus)
+	if target.Server == 0 {
+		return
+	}
+	name := a.focus%MaxNames + 1
+	first := l.what.chance(500)
+	if !first {
+		l.add(at, t, OpRelease, a.focus)
+	}
+	l.add(at, t, OpDeclare, name).Target = target
+	if first {
+		l.add(at, t, OpRelease, a.focus)
+	}
+}
+
+// reborn ends an owner and starts its successor at the same instant, with the same claims.
+func (l *workload) reborn(at lifecycle.Instant, t uint32) {
+	l.add(at, t, OpDie, 0)
+	l.add(at, t, OpBorn, 0)
+	for name := uint8(1); name <= MaxNames; name++ {
+		if target := l.targetOf(t, name); target.Server != 0 {
+			l.add(at, t, OpDeclare, name).Target = target
+		}
+	}
+}
+
+// targetOf is what a tenant claims under a name, the zero Target if nothing.
+func (l *workload) targetOf(t uint32, name uint8) Target {
+	return l.w.configs[l.w.tenants[t].claims[name-1].config].target
 }
 
 func (l *workload) call(at lifecycle.Instant, t uint32, name uint8) {
@@ -260,7 +333,7 @@ func (l *workload) policy() *lifecycle.Policy {
 		return nil
 	}
 	p := &lifecycle.Policy{}
-	c := &l.w.opt.Config
+	c := &l.config
 	about := func(d time.Duration) time.Duration {
 		return max(d, time.Second) * time.Duration(1+l.what.below(4)) / 2
 	}
@@ -285,7 +358,7 @@ func (l *workload) policy() *lifecycle.Policy {
 
 // reconfigure draws another T and another bound, about those that the run began with.
 func (l *workload) reconfigure(at lifecycle.Instant) {
-	c := &l.w.opt.Config
+	c := &l.base
 	e := l.add(at, 0, OpConfigure, 0)
 	switch e.Set = (&Change{c.IdleTimeout, c.MaxLive}); l.what.below(3) {
 	case 0:

@@ -10,7 +10,7 @@ import (
 type source interface {
 	// at is when the next action is due, Never if there is none.
 	at() lifecycle.Instant
-	// next writes the next action, which is not an OpDial, into e.
+	// next writes the next action, which is not an OpDial, into e; one without an Op is none.
 	next(e *Entry)
 	// dial decides how the next incarnation of a target behaves.
 	dial(t Target) DialPlan
@@ -29,12 +29,14 @@ type world struct {
 	now      lifecycle.Instant
 	deadline lifecycle.Instant // of the subject, after the last step
 	agenda   agenda
+	sched    *scheduler      // nil for FIFO
 	entry    Entry           // the action being performed
 	in       lifecycle.Input // the input of the step under way
 
 	tenants  []tenant // from 1
 	byOwner  []int32  // tenant of an owner
 	configs  []config // from 1
+	servers  []server // by number
 	byTarget map[Target]int32
 	freeCfg  []int32
 	peers    []peer // by PeerID
@@ -45,74 +47,93 @@ type world struct {
 	touched  []lifecycle.PeerID // peers that the step has to do with
 	lost     []int32            // configs that lost a claim in the step
 	farewell farewell
+	moving   moving  // the claim that the step declares
 	queue    []turn  // configs whose attempts wait for room, with some that do no more
 	queued   int     // of them, those that do
 	asking   []int32 // configs that may begin to in this step
 	retold   int32   // owners told of a new list in this step
 	peaceful bool    // upon the exit of the step nothing fails
 
-	epoch     uint64 // of the step under way, or the next one
-	seq       uint64
-	drainedAt lifecycle.Instant
-	draining  bool
-	err       error         // why the run was given up, which is nobody's fault
-	inSubject bool          // to know whose panic it is
-	maxStop   time.Duration // the longest stop of any incarnation so far
-	maxBudget time.Duration // the longest that any claim asked for, for an attempt and a call
-	maxGrace  time.Duration // and for the graces of a stop
-	live      int           // incarnations that have not exited
-	buried    []burial      // of them, those that were written off
-	dialing   int           // of them, those being dialed
-	spawning  int           // of them, those whose process does not exist
-	idleTicks int           // wakes of the subject since it last did something
-	cutAt     uint64        // the last step that abandoned an attempt
+	epoch       uint64 // of the step under way, or the next one
+	seq         uint64
+	drainedAt   lifecycle.Instant
+	draining    bool
+	calm        bool          // all faults have ended
+	prober      *prober       // of the recovery, while it lasts
+	watches     agenda        // of peers that are hot
+	again       *restart      // under way, nil if none is
+	err         error         // why the run was given up, which is nobody's fault
+	inSubject   bool          // to know whose panic it is
+	maxStop     time.Duration // the longest stop of any incarnation so far
+	maxBudget   time.Duration // the longest that any claim asked for, for an attempt and a call
+	maxGrace    time.Duration // and for the graces of a stop
+	live        int           // incarnations that have not exited
+	buried      []burial      // of them, those that were written off
+	dialing     int           // of them, those being dialed
+	spawning    int           // of them, those whose process does not exist
+	idleTicks   int           // wakes of the subject since it last did something
+	cutAt       uint64        // the last step that abandoned an attempt
+	evictions   int           // peers evicted in this step
+	ageings     int           // failures aged in it
+	arrivals    uint64        // waits that began so far
+	reclaimedAt uint64        // the last step in which something was stopped to make room
 
 	result    *Result
 	hash      digest
 	violation *Violation
+	seen      Step // what Options.Observe is shown
 }
 
 // tenant is one agent of the daemon, through all its incarnations.
 type tenant struct {
-	owner  lifecycle.OwnerID // of the newest incarnation, dead or alive; 0 before the first
-	alive  bool
-	nOpen  uint8
-	claims [MaxNames]claim
-	open   [MaxOpen]int32 // slots of its open tickets, oldest first
+	owner   lifecycle.OwnerID // of the newest incarnation, dead or alive; 0 before the first
+	alive   bool
+	nOpen   uint8
+	expired uint32         // its tokens below have ended
+	open    [MaxOpen]int32 // slots of its open tickets, oldest first
+	claims  [MaxNames]claim
+	diedAt  lifecycle.Instant
+	_       [8]byte // two cache lines each
 }
 
 // claim is what a tenant holds under one name, and what it was told of it.
 type claim struct {
 	config int32 // 0 when not held
 	told   lifecycle.State
-	fresh  bool // joined in this step: its standing may be replayed
-	wish   lifecycle.Policy
+	fresh  bool              // joined in this step: its standing may be replayed
+	asks   *lifecycle.Policy // nil for nothing, as most do; see wish
 }
 
-// config is one target that somebody claims or that still runs.
+// config is one target that somebody claims or that still runs. What every call reads and writes
+// comes first: at ten thousand tenants a step costs what it touches of memory.
 type config struct {
 	target    Target
 	claims    int32
 	told      [5]int32 // claims by the state that they were told
 	waiting   int32    // tickets
 	peer      lifecycle.PeerID
-	wishes    []lifecycle.Policy // of those of its claims that ask for something
+	queued    bool             // its attempt waits for room, since queuedAt
+	wanted    bool             // somebody asked for an attempt that has not begun
+	reconnect bool             // a reconnect was asked for and its attempt has not ended
+	failed    bool             // the last attempt or session failed, at failedAt
+	cause     lifecycle.Reason // of the last failure, as listed
 	terms     terms
 	termsAt   lifecycle.Instant // when they last changed
-	before    terms             // the step that last changed them, retuned, began with these
-	retuned   uint64
-	queued    bool // its attempt waits for room, since queuedAt
-	queuedAt  lifecycle.Instant
-	turn      uint64 // the step in which it began to
-	noRoom    uint64 // the last step in which it was refused
-	noRoomAt  lifecycle.Instant
-	wanted    bool // somebody asked for an attempt that has not begun
-	reconnect bool // a reconnect was asked for and its attempt has not ended
-	failed    bool // the last attempt or session failed, at failedAt
 	failedAt  lifecycle.Instant
+	noRoomAt  lifecycle.Instant
+	served    uint64 // the place of the wait that was answered last, in step servedAt
+	servedAt  uint64
+	noRoom    uint64             // the last step in which it was refused
+	wishes    []lifecycle.Policy // of those of its claims that ask for something
+	before    terms              // the step that last changed them, retuned, began with these
+	retuned   uint64
+	queuedAt  lifecycle.Instant
+	turn      uint64   // the step in which it began to
+	_         [24]byte // five cache lines each
 }
 
-// peer is the world's truth about the newest incarnation in a slot of the subject.
+// peer is the world's truth about the newest incarnation in a slot of the subject. What every
+// call reads and writes comes first.
 type peer struct {
 	config    int32
 	inFlight  int32
@@ -120,25 +141,32 @@ type peer struct {
 	live      bool // not exited
 	up        bool // its connect was reported
 	broken    bool // its session ended
+	watched   bool
 	exiting   bool // its exit is on the agenda
 	stage     lifecycle.Stage
 	state     lifecycle.State // as viewed after the last step that touched it
 	phase     lifecycle.Phase
-	dialing   bool              // being dialed
-	spawned   bool              // its process exists
-	heard     bool              // it has said something
-	budgeted  bool              // it was dialed with a start budget
-	tools     uint16            // that it lists now
-	due       lifecycle.Instant // of its attempt
-	upAt      lifecycle.Instant
-	lapsed    lifecycle.Generation // that was due to age while calls were in flight
-	reclaimed uint64               // the step in which it was stopped to make room
-	mark      uint64               // the last step that touched it
-	timedOut  uint64               // the last step in which a call of it timed out
-	stagedAt  lifecycle.Instant
-	graces    [2]time.Duration // of its stop, for close and terminate
+	dialing   bool   // being dialed
+	spawned   bool   // its process exists
+	heard     bool   // it has said something
+	budgeted  bool   // it was dialed with a start budget
+	cause     Fault  // why its attempt cannot succeed, noFault if it can
+	tools     uint16 // that it lists now
+	mark      uint64 // the last step that touched it
 	idleSince lifecycle.Instant
+	upAt      lifecycle.Instant
+	timedOut  uint64            // the last step in which a call of it timed out
+	due       lifecycle.Instant // of its attempt
+	stagedAt  lifecycle.Instant
+	graces    [2]time.Duration     // of its stop, for close and terminate
+	reclaimed uint64               // the step in which it was stopped to make room
+	dropped   uint64               // the step in which its attempt was abandoned
+	lapsed    lifecycle.Generation // that was due to age while calls were in flight
+	server    uint32               // and its place on the list of what runs of it
+	place     int32
+	met       met
 	plan      DialPlan
+	_         [16]byte // four cache lines each
 }
 
 type ticketPhase uint8
@@ -155,8 +183,9 @@ type ticket struct {
 	phase  ticketPhase
 	op     Op
 	name   uint8
-	joined bool // a reconnect was under way when this one was asked for
-	ghost  bool // of an owner that was dead when it asked
+	joined bool   // a reconnect was under way when this one was asked for
+	ghost  bool   // of an owner that was dead when it asked
+	turn   uint64 // its place among all waits
 	tenant int32
 	config int32 // waited for, or admitted to; 0 when there was no claim
 	peer   lifecycle.PeerID
@@ -191,6 +220,8 @@ func newWorld(opt Options) *world {
 		epoch:    1,
 	}
 	w.cfg = &w.opt.Config
+	w.agenda.shape = w.opt.shape
+	w.sched = newScheduler(w)
 	w.auditor, _ = w.subject.(Auditor)
 	return w
 }
@@ -273,7 +304,11 @@ func (w *world) openTicket(tenant int32, name uint8, op Op) int32 {
 	a := &w.tenants[tenant]
 	a.open[a.nOpen] = slot
 	a.nOpen++
-	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant,
+	w.arrivals++
+	if w.prober != nil {
+		w.prober.opened(id, tenant, name)
+	}
+	w.tickets[slot] = ticket{id: id, phase: ticketWaiting, op: op, name: name, tenant: tenant, turn: w.arrivals,
 		ghost: !a.alive, config: a.claims[name-1].config}
 	if c := w.tickets[slot].config; c != 0 {
 		w.configs[c].waiting++

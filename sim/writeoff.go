@@ -1,12 +1,17 @@
 package sim
 
-import "github.com/mayfly-mcp/mayfly/core/lifecycle"
+import (
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+)
 
 // burial is an incarnation that was written off: its process exists and its peer goes on.
 type burial struct {
 	peer   lifecycle.PeerID
 	gen    lifecycle.Generation
 	target Target
+	left   time.Duration // the longest that it may still take to exit, once it is stuck
 }
 
 // writeOff lets an operator give up what outlived SIGKILL behind a claim. Anything else must be
@@ -46,7 +51,8 @@ func (w *world) isStuck(c *config) bool {
 func (w *world) bury(c *config) {
 	w.touch(c.peer)
 	p := &w.peers[c.peer]
-	w.buried = append(w.buried, burial{c.peer, p.gen, c.target})
+	w.buried = append(w.buried, burial{c.peer, p.gen, c.target, p.plan.StopTakes})
+	w.delist(p)
 	w.result.WrittenOff++
 	p.live = false
 	w.mayQueue(p.config)

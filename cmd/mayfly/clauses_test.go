@@ -138,7 +138,7 @@ func (k *known) unknown(name string) string {
 func whatExists(t *testing.T) *known {
 	t.Helper()
 	k := &known{tests: testsOf(t), rows: append(coreClauses(t), strings.Fields(fieldBugs)...)}
-	for _, c := range sim.Checks {
+	for _, c := range sim.Rules {
 		k.simChecks = append(k.simChecks, c.ID)
 	}
 	for _, s := range scenarios.All() {

@@ -21,20 +21,39 @@ const (
 	exitInconclusive = 4 // too noisy to tell
 )
 
-// command is one subcommand. run returns an exit code.
+// command is one subcommand. run returns an exit code, and hands on to the commands below it.
 type command struct {
 	name, summary string
 	run           func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int
+	commands      []command
+}
+
+// find returns the command of that name, or nil.
+func find(commands []command, name string) *command {
+	for i := range commands {
+		if commands[i].name == name {
+			return &commands[i]
+		}
+	}
+	return nil
+}
+
+// list prints what is below a command, for its help.
+func list(w io.Writer, name string, commands []command) {
+	for _, c := range commands {
+		fmt.Fprintf(w, "  mayfly %s %-9s  %s\n", name, c.name, c.summary)
+	}
+	fmt.Fprintln(w)
 }
 
 func commands() []command {
 	return []command{
-		{"certify", "certify a daemon, clause by clause", runCertify},
-		{"run", "run scenario files in the machine, the host or a live daemon", runScenarios},
-		{"sim", "simulate thousands of tenants and look for a broken invariant", runSim},
-		{"serve", "run the reference daemon", runServe},
-		{"peer", "be an observer peer: a real MCP server that is steered and reports", runPeer},
-		{"version", "print the version", runVersion},
+		{"certify", "certify a daemon, clause by clause", runCertify, nil},
+		{"run", "run scenario files in the machine, the host or a live daemon", runScenarios, nil},
+		{"sim", "simulate thousands of tenants and look for a broken invariant", runSim, simCommands()},
+		{"serve", "run the reference daemon", runServe, nil},
+		{"peer", "be an observer peer: a real MCP server that is steered and reports", runPeer, peerCommands()},
+		{"version", "print the version", runVersion, nil},
 	}
 }
 
@@ -56,11 +75,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		usage(out)
 		return out.settle("help", exitOK, stderr)
 	}
-	for _, c := range append(commands(), command{mutantCommand, "be a daemon with a defect, for certify selftest", runMutant}) {
-		if c.name == args[0] {
-			out := &sticky{w: stdout}
-			return out.settle(c.name, c.run(ctx, args[1:], stdin, out, stderr), stderr)
-		}
+	hidden := command{name: mutantCommand, summary: "be a daemon with a defect, for certify selftest", run: runMutant}
+	if c := find(append(commands(), hidden), args[0]); c != nil {
+		out := &sticky{w: stdout}
+		return out.settle(c.name, c.run(ctx, args[1:], stdin, out, stderr), stderr)
 	}
 	fmt.Fprintf(stderr, "mayfly: unknown command %q; run \"mayfly help\" for the list\n", args[0])
 	return exitUsage
@@ -70,7 +88,10 @@ func usage(w io.Writer) {
 	fmt.Fprint(w, "mayfly tells whether a daemon keeps every MCP peer alive exactly when it should be.\n\n"+
 		"usage: mayfly COMMAND [flags]\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.summary)
+		fmt.Fprintf(w, "  %-14s  %s\n", c.name, c.summary)
+		for _, sub := range c.commands {
+			fmt.Fprintf(w, "  %-14s  %s\n", c.name+" "+sub.name, sub.summary)
+		}
 	}
 	fmt.Fprint(w, "\n\"mayfly COMMAND -h\" lists a command's flags.\n"+
 		"Exit codes: 0 fine, 1 failed, 2 usage, 3 harness or environment, 4 inconclusive.\n")

@@ -21,7 +21,7 @@ the agent named AGENT is started anew beside it. Listings show such a peer with 
 `
 
 // runWriteOff is the operator's word on a process that does not end (SPEC ST-9).
-func runWriteOff(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func runWriteOff(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("peer write-off", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() {

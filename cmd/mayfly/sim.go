@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,30 +19,47 @@ import (
 
 // runSim is the subcommand sim.
 func runSim(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 {
+		if c := find(simCommands(), args[0]); c != nil {
+			return c.run(ctx, args[1:], stdin, stdout, stderr)
+		}
+	}
 	return simulate(ctx, args, stdin, stdout, stderr, sim.NewMachine)
+}
+
+// simCommands are the subcommands of sim, which without one runs a seed.
+func simCommands() []command {
+	return []command{
+		{"campaign", "run many seeds, resumably, and sum up what they came to", runCampaign, nil},
+		{"explore", "search all states of a small world", func(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
+			return runExplore(ctx, args, stdout, stderr, nil)
+		}, nil},
+	}
 }
 
 const simUsage = `usage: mayfly sim [flags]
 
 Drives the lifecycle machine through a busy daemon's days in virtual time and checks
 every step. Equal flags give equal output, byte for byte. A broken rule ends the run with
-exit code 1 and leaves a tape to replay. Without flags: seed 1, 200 tenants, 24 hours.
+exit code 1 and leaves a tape to replay, a small one, and a scenario. Without flags: seed 1,
+200 tenants, 24 hours, with the features and faults that the seed draws.
 
 `
-
-// errReported is a usage error that the flag package has printed already.
-var errReported = errors.New("usage")
 
 // simFlags are the flags of sim.
 type simFlags struct {
 	options sim.Options
+	subject subject
 	json    bool
 
-	reconfigure bool
-	matrix      bool
-	replay      string
-	record      string
-	failures    string
+	draw     drawFlags
+	matrix   bool
+	replay   string
+	record   string
+	failures string
+	shrink   shrinkFlag
+	trace    tracer
+	reach    reachFlags
 }
 
 func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
@@ -51,6 +69,7 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
 		fmt.Fprint(stderr, simUsage)
+		list(stderr, "sim", simCommands())
 		fs.PrintDefaults()
 	}
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the run")
@@ -66,20 +85,28 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.IntVar(&c.MaxSpawning, "max-spawning", c.MaxSpawning, "processes being created at a time; 0 is unbounded")
 	fs.IntVar(&c.MaxQueued, "max-queued", c.MaxQueued, "connects that wait for room; 0 means 65536")
 	fs.DurationVar(&c.QueueTimeout, "queue-timeout", c.QueueTimeout, "bound of that wait; 0 means a minute")
-	fs.BoolVar(&f.reconfigure, "reconfigure", false, "change idle-timeout and max-live under way")
+	fs.Func("schedule", "order at one instant: fifo, random, pct:`D` or delay:K, with @SEED for a seed of its own (default fifo)", func(s string) (err error) {
+		o.Schedule, err = sim.ParseSchedule(s)
+		return err
+	})
+	f.draw.define(fs)
+	f.reach.define(fs)
+	fs.Var(&f.subject, "subject", "what to test: machine (the default), or published[:reading,...], RFC 0204's algorithm; published:help lists its readings")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.BoolVar(&f.matrix, "matrix", false, "print the whole matrix of standings and inputs")
 	fs.StringVar(&f.replay, "replay", "", "replay the tape in `FILE` (- for standard input) instead of drawing a run")
 	fs.StringVar(&f.record, "record", "", "write the tape of the run to `FILE`")
+	fs.StringVar(&f.trace.name, "trace", "", "show the run in `FILE`: a page if it ends with .html, else text")
+	fs.Var(&f.shrink, "shrink", shrinkUsage)
 	fs.StringVar(&f.failures, "failures", "mayfly-failures", "directory for the tapes of broken rules")
-	if err := fs.Parse(args); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			err = errReported
-		}
+	if err := parseFlags(fs, args); err != nil {
 		return nil, err
 	}
-	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("%q is not a flag; sim takes flags only", fs.Arg(0))
+	if err := f.subject.listed(stderr); err != nil {
+		return nil, err
+	}
+	if err := f.reach.check(fs); err != nil {
+		return nil, err
 	}
 	if f.replay != "" {
 		return f, onlyWithReplay(fs)
@@ -88,19 +115,18 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 		return nil, fmt.Errorf("%d tenants for %v simulate nothing; use 1 tenant and 1ns or more", o.Tenants, o.For)
 	}
 	o.Record = f.record != ""
-	if f.reconfigure {
-		mix := sim.DefaultMix()
-		mix.Configure = 5 // of a thousand turns
-		o.Mix = &mix
+	if err := f.draw.draw(o); err != nil {
+		return nil, err
 	}
-	return f, o.WithDefaults().Validate()
+	f.subject.fit(o)
+	return f, o.Validate()
 }
 
 // onlyWithReplay refuses flags that a tape already answers.
 func onlyWithReplay(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(x *flag.Flag) {
 		switch x.Name {
-		case "replay", "json", "matrix":
+		case "replay", "json", "matrix", "situations", "subject", "trace", "shrink":
 		default:
 			err = errors.Join(err, fmt.Errorf("-%s does not go with -replay: the tape says it", x.Name))
 		}
@@ -111,30 +137,36 @@ func onlyWithReplay(fs *flag.FlagSet) (err error) {
 // simulate runs sim on a subject, which only tests choose.
 func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, subject func(lifecycle.Config) sim.Subject) int {
 	f, err := parseSimFlags(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case errors.Is(err, errReported):
-		return exitUsage
-	case err != nil:
-		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
-		return exitUsage
+	if err != nil {
+		return misused(stderr, "mayfly sim", err)
 	}
-	f.options.Subject = subject
+	if f.options.Subject = subject; f.subject.make != nil {
+		f.options.Subject = f.subject.make
+	}
 	f.options.Stop = func() bool { return ctx.Err() != nil }
+	if f.reach.hunt > 0 {
+		return f.runHunt(stdout, stderr)
+	}
 	tape, code, err := f.prepare(stdin)
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
 		return code
 	}
+	if err := f.trace.open(&f.options); err != nil {
+		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
+		return exitHarness
+	}
 	began := time.Now()
 	res, err := f.run(tape)
+	if err == nil {
+		err = f.trace.close(res)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
 		return exitHarness
 	}
 	speed(stderr, res, time.Since(began))
-	return f.report(stdout, stderr, res, tape)
+	return max(f.report(stdout, stderr, res, tape), f.runGuard(stderr))
 }
 
 // prepare reads the tape to replay, if any, and makes sure that a tape can be recorded before
@@ -163,7 +195,7 @@ func (f *simFlags) prepare(stdin io.Reader) (tape *sim.Tape, code int, err error
 		return nil, exitUsage, err
 	}
 	o := &f.options
-	o.Seed, o.Tenants, o.For, o.Config = tape.Seed, tape.Tenants, tape.For, tape.Config
+	o.Seed, o.Tenants, o.For, o.Config, o.Schedule = tape.Seed, tape.Tenants, tape.For, tape.Config, tape.Schedule
 	return tape, exitOK, nil
 }
 
@@ -186,15 +218,18 @@ func (f *simFlags) report(stdout, stderr io.Writer, r *sim.Result, replayed *sim
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly sim: the tape cannot be written: %v\n", err)
 	}
+	s := f.shrunk(stderr, r, replayed, path)
 	if f.json {
-		f.printJSON(stdout, r, path)
+		f.printJSON(stdout, r, path, s)
 	} else {
 		f.print(stdout, r)
 		if replayed != nil {
 			compare(stdout, replayed, r)
 		}
 		if r.Violation != nil {
-			printViolation(stdout, r.Violation, path)
+			printViolation(stdout, r.Violation, path+f.subject.flag())
+			s.print(stdout, f.subject.flag())
+			f.subject.explain(stdout, cmp.Or(r.Tape, replayed), f.options.Stop)
 		}
 	}
 	switch {
@@ -213,7 +248,7 @@ func (f *simFlags) keep(r *sim.Result) (string, error) {
 	switch {
 	case f.replay != "":
 		return f.replay, nil
-	case r.Tape == nil:
+	case r.Tape == nil, path == "" && r.Violation == nil: // -trace records a run too
 		return "", nil
 	case path == "":
 		if err := os.MkdirAll(f.failures, 0o777); err != nil {
@@ -237,15 +272,23 @@ func (f *simFlags) print(w io.Writer, r *sim.Result) {
 	for _, s := range sim.Bounds(o.Config) {
 		fmt.Fprintf(w, "  %-16s %d\n", s.Name, s.Value)
 	}
+	if o.Schedule.Kind != sim.FIFO {
+		fmt.Fprintf(w, "  %-16s %v\n", "schedule", o.Schedule)
+	}
+	printDraw(w, o)
 	fmt.Fprintf(w, "steps %d, events %d, audits of the whole state %d\n", r.Steps, r.Events, r.Audits)
 	for _, l := range r.Story() {
 		fmt.Fprintf(w, "  %10d %s\n", l.N, l.What)
 	}
+	printFired(w, o, r)
 	fmt.Fprintln(w, "transitions")
 	r.Coverage.WriteTransitions(w)
 	fmt.Fprintf(w, "coverage: %d cells of standing × input → standing\n", r.Coverage.Covered())
 	if f.matrix {
 		r.Coverage.WriteCells(w)
+	}
+	if f.reach.situations {
+		r.Reached.Write(w)
 	}
 	fmt.Fprintf(w, "run hash %016x\n", r.Hash)
 }
@@ -282,9 +325,14 @@ type simReport struct {
 	Steps       uint64            `json:"steps"`
 	Events      uint64            `json:"events"`
 	Hash        string            `json:"hash"`
+	Features    map[string]int    `json:"features,omitempty"`
+	Faults      map[string]int    `json:"faults,omitempty"`
+	Fired       []firedFault      `json:"fired"`
 	Counts      map[string]uint64 `json:"counts"`
 	Transitions []sim.Cell        `json:"transitions"`
 	Coverage    []sim.Cell        `json:"coverage"`
+	Situations  []situationCount  `json:"situations"`
+	Excused     map[string]uint64 `json:"excused"`
 	Violation   *simViolation     `json:"violation,omitempty"`
 }
 
@@ -296,9 +344,10 @@ type simViolation struct {
 	Step   uint64 `json:"step"`
 	At     string `json:"at"`
 	Tape   string `json:"tape,omitempty"`
+	Small  *small `json:"small,omitempty"`
 }
 
-func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string) {
+func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string, s *small) {
 	o := &f.options
 	out := simReport{Seed: o.Seed, Tenants: o.Tenants, For: o.For.String(), Steps: r.Steps, Events: r.Events,
 		Hash: fmt.Sprintf("%016x", r.Hash), Config: map[string]string{}, Counts: map[string]uint64{},
@@ -309,11 +358,17 @@ func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string) {
 	for _, s := range sim.Bounds(o.Config) {
 		out.Config[s.Name] = strconv.Itoa(s.Value)
 	}
+	out.Config["schedule"] = o.Schedule.String()
 	for _, l := range r.Story() {
 		out.Counts[l.What] = l.N
 	}
+	if o.Mix != nil && o.Faults != nil {
+		out.Features, out.Faults = strengthMap(o.Mix.Strengths()), strengthMap(o.Faults.Strengths())
+	}
+	out.Fired = firedFaults(o, r)
+	out.Situations, out.Excused = situationCounts(&r.Reached), excusedMap(r)
 	if v := r.Violation; v != nil {
-		out.Violation = &simViolation{v.ID, v.Clause, v.Text, v.Detail, v.Step, time.Duration(v.At).String(), path}
+		out.Violation = &simViolation{v.ID, v.Clause, v.Text, v.Detail, v.Step, time.Duration(v.At).String(), path, s}
 	}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {

@@ -44,6 +44,9 @@ type Config struct {
 	// FrameTimeout bounds the transfer of one frame: a client that stops reading for that
 	// long loses its connection. 0 means wire.DefaultFrameTimeout.
 	FrameTimeout time.Duration
+
+	// dropped counts what the real dialer did not keep of stderr; complete sets it.
+	dropped func() int64
 }
 
 // Validate reports every problem at once. It looks at the Config alone, not at the disk.
@@ -69,8 +72,10 @@ func (c Config) complete() (Config, error) {
 	if c.Clock == nil {
 		c.Clock = clockwork.NewRealClock()
 	}
+	c.dropped = func() int64 { return 0 }
 	if c.Dialer == nil {
-		c.Dialer = realDialer(c.Version, layout(c.Home).peers)
+		real, processes := realDialer(c.Version, layout(c.Home).peers)
+		c.Dialer, c.dropped = real, processes.StderrDropped
 	}
 	if c.Version == "" {
 		c.Version = "devel"

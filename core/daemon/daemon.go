@@ -235,7 +235,7 @@ func (d *Daemon) shutDown(ctx context.Context) error {
 	err := d.agents.close()
 	ctx, cancel := context.WithTimeout(ctx, rules.budget()-flushOf(time.Duration(rules.MCP.StopBudget)))
 	defer cancel()
-	err = errors.Join(err, d.host.Close(ctx))
+	err = errors.Join(err, d.endPeers(ctx, rules))
 	d.hush(errStopping)
 	d.flush(rules)
 	d.monitor.close()
@@ -247,6 +247,19 @@ func (d *Daemon) shutDown(ctx context.Context) error {
 	err = errors.Join(err, d.release())
 	d.log.Info("daemon stopped", "took", time.Since(began).Round(time.Millisecond))
 	return err
+}
+
+// endPeers closes the host. A declaration may wish for longer graces than the daemon has: when
+// its own are over, what still lives is killed, so that nothing is left behind (SPEC SH-1).
+func (d *Daemon) endPeers(ctx context.Context, rules *settings) error {
+	wished := time.AfterFunc(rules.drain()+rules.ladder()-time.Duration(rules.MCP.KillGrace), func() {
+		if _, live := d.host.Stats(); live > 0 {
+			d.log.Warn("peers that live longer than the daemon's own graces are killed", "peers", live)
+			d.running.kill()
+		}
+	})
+	defer wished.Stop()
+	return d.host.Close(ctx)
 }
 
 // Escalate cuts a stop short: every peer is killed at once. Before a stop it begins one.

@@ -12,11 +12,9 @@ import (
 
 // realDialer runs stdio peers as processes of this machine, each with a record for the next
 // daemon, and reaches the others over HTTP.
-func realDialer(version, records string) transport.Dialer {
-	return transport.Mux{
-		Stdio: stdio.New(stdio.Options{ClientVersion: version, Records: records}),
-		HTTP:  streamable.New(streamable.Options{ClientVersion: version}),
-	}
+func realDialer(version, records string) (transport.Dialer, *stdio.Dialer) {
+	processes := stdio.New(stdio.Options{ClientVersion: version, Records: records})
+	return transport.Mux{Stdio: processes, HTTP: streamable.New(streamable.Options{ClientVersion: version})}, processes
 }
 
 // settle prepares the process for peers: orphans are adopted, and what a daemon that was
@@ -36,9 +34,13 @@ func (d *Daemon) settle(ctx context.Context, rules *settings) {
 	if err != nil {
 		d.log.Error("peers of an earlier daemon may be left", "records", d.home.peers, "reason", err.Error())
 	}
-	if r.Ended > 0 || len(r.Unreadable) > 0 {
+	if r.Ended > 0 {
 		d.log.Warn("an earlier daemon was killed; its peers were ended", "peers", r.Ended, "terminated", r.Terminated,
-			"killed", r.Killed, "unreadable", r.Unreadable)
+			"killed", r.Killed)
+	}
+	if n := len(r.Unreadable); n > 0 {
+		d.log.Warn("files in the directory of records are no records; what could be was set aside, with .bad behind its name",
+			"records", d.home.peers, "files", n, "first", r.Unreadable[0])
 	}
 }
 

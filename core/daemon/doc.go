@@ -99,7 +99,8 @@
 //
 // Beside the protocol's own keys, an MCP's config may have these. Times are durations or
 // whole seconds; where the agents that share a peer differ, the longest rules. The answer to
-// a listing shows what is in force.
+// a listing shows what is in force. A stop of the daemon keeps to its own graces: whoever wishes
+// for longer ones is killed when those are over.
 //
 //	"idle_timeout": "10m", "min_uptime": 60, "start_timeout": "2m", "connect_timeout": "5s",
 //	"call_timeout": "90s", "close_grace": "10s", "terminate_grace": "10s", "pinned": true

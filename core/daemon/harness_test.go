@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/mayfly-mcp/mayfly/fakes"
 	"github.com/mayfly-mcp/mayfly/fakes/llm"
 	"github.com/mayfly-mcp/mayfly/fakes/observer"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // testBound is how long a test waits for something that must happen soon. Only a failing
@@ -28,42 +28,7 @@ const testBound = 60 * time.Second
 func TestMain(m *testing.M) {
 	observer.RunIfPeer()
 	runIfDaemon()
-	code := m.Run()
-	if leaked := settledLeak(); leaked != "" && code == 0 {
-		fmt.Fprintf(os.Stderr, "left behind by the tests:\n%s\n", leaked)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// settledLeak waits until nothing of the packages under test runs any more.
-func settledLeak() string {
-	ctx, cancel := context.WithTimeout(context.Background(), testBound)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		leaked := leakedStacks()
-		if leaked == "" {
-			return ""
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return leaked
-		}
-	}
-}
-
-func leakedStacks() string {
-	buf := make([]byte, 4<<20)
-	var leaked []string
-	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(stack, "mayfly/core") && !strings.Contains(stack, "daemon.TestMain") {
-			leaked = append(leaked, stack)
-		}
-	}
-	return strings.Join(leaked, "\n\n")
+	os.Exit(wait.Main(m))
 }
 
 // rig is a daemon on a socket of its own, with fake peers and a fake model.
@@ -122,7 +87,8 @@ func start(t *testing.T, s setup) *rig {
 	if r.d, err = open(ctx, cfg, k); err != nil {
 		t.Fatal(err)
 	}
-	go func() { r.ran <- r.d.Run(context.Background()) }()
+	ran := r.ran // stop forgets it
+	go func() { ran <- r.d.Run(context.Background()) }()
 	t.Cleanup(r.stop)
 	r.c = wire.NewClient("unix", r.d.Socket())
 	return r
@@ -134,13 +100,19 @@ func (r *rig) stop() {
 	if r.ran == nil {
 		return
 	}
-	if err := r.d.Close(context.Background()); err != nil {
-		r.t.Errorf("close: %v", err)
+	ran := r.ran
+	r.ran = nil // a stop that fails is not tried again
+	var closed, run error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		closed = r.d.Close(context.Background())
+		run = <-ran
+	}()
+	wait.Closed(r.t, "the end of the daemon", ended)
+	if closed != nil || run != nil {
+		r.t.Errorf("close: %v, run: %v", closed, run)
 	}
-	if err := <-r.ran; err != nil {
-		r.t.Errorf("run: %v", err)
-	}
-	r.ran = nil
 	r.dialer.Close()
 }
 
@@ -212,15 +184,7 @@ func refused(t *testing.T, what string, err error, code uint32, text string) {
 // eventually waits until ok, for what has neither a channel nor a barrier.
 func (r *rig) eventually(what string, ok func() bool) {
 	r.t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-r.ctx.Done():
-			r.t.Fatalf("never: %s", what)
-		}
-	}
+	wait.Until(r.t, what, ok)
 }
 
 // syncBuffer is a log that may be read while it is written.

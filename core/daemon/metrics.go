@@ -76,6 +76,7 @@ type sample struct {
 type reading struct {
 	core.Gauges
 	agents, sessions, connections, zombies int
+	dropped                                uint64
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -101,6 +102,7 @@ var samples = []sample{
 	gauge("incarnations_spawning", "Of them, those whose process is being created.", func(r *reading) int { return r.Spawning }),
 	gauge("incarnations_stopping", "Of them, those on the stop ladder.", func(r *reading) int { return r.Stopping }),
 	gauge("incarnations_stuck", "Of them, those that outlived SIGKILL.", func(r *reading) int { return r.Load.Stuck }),
+	gauge("incarnations_written_off", "Of them, those that were stuck and were given up.", func(r *reading) int { return r.Load.WrittenOff }),
 	gauge("queued_attempts", "Attempts that wait for room.", func(r *reading) int { return r.Queued }),
 	gauge("calls_in_flight", "Calls admitted and not ended.", func(r *reading) int { return r.InFlight }),
 	gauge("owners", "Live agents that may hold claims.", func(r *reading) int { return r.Owners }),
@@ -115,6 +117,8 @@ var samples = []sample{
 	counter("overloaded_total", "Attempts refused for want of room.", func(r *reading) uint64 { return r.Stats.Overloaded }),
 	counter("stuck_total", "Incarnations that outlived SIGKILL's grace.", func(r *reading) uint64 { return r.Stats.Stuck }),
 	counter("stale_completions_total", "Completions of an older generation that were dropped.", func(r *reading) uint64 { return r.Stats.Stale }),
+	counter("written_off_total", "Of them, those for whose exit nobody waits any more.", func(r *reading) uint64 { return r.Stats.WrittenOff }),
+	counter("stderr_dropped_bytes_total", "Bytes of peers' stderr that were read and not kept.", func(r *reading) uint64 { return r.dropped }),
 	counter("event_gaps_total", "Subscribers that lagged so far that events were dropped.", func(r *reading) uint64 { return r.Gaps }),
 }
 
@@ -144,7 +148,8 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 }
 
 func (m *metrics) read() *reading {
-	r := &reading{Gauges: m.d.host.Gauges(), sessions: m.d.sessions.count(), agents: m.d.agents.count(), zombies: zombies()}
+	r := &reading{Gauges: m.d.host.Gauges(), sessions: m.d.sessions.count(), agents: m.d.agents.count(), zombies: zombies(),
+		dropped: uint64(m.d.cfg.dropped())}
 	m.d.connsMu.Lock()
 	r.connections = m.d.conns
 	m.d.connsMu.Unlock()

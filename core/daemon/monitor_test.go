@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 	"github.com/mayfly-mcp/mayfly/fakes"
 	"github.com/mayfly-mcp/mayfly/fakes/llm"
 )
@@ -83,7 +86,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		"calls_in_flight": 0, "call_seconds ok": 3, "call_seconds rejected": 1, "connect_seconds connect": 2,
 		"peers disconnected": 1, "failures_total connect": 2, "failures_total call-timeout": 0, "agents": 1, "owners": 1,
 		"sessions": 0, "queued_attempts": 0, "event_gaps_total": 0, "zombies": 0,
-		"incarnations_stuck": 0, "incarnations_dialing": 0, "evictions_total": 0, "aged_total": 0, "overloaded_total": 0,
+		"incarnations_stuck": 0, "incarnations_written_off": 0, "written_off_total": 0, "stderr_dropped_bytes_total": 0, "incarnations_dialing": 0, "evictions_total": 0, "aged_total": 0, "overloaded_total": 0,
 		"reloads_total ok": 1, "reloads_total failed": 1,
 	} {
 		if n, there := got[key]; !there || n != want {
@@ -148,5 +151,27 @@ func TestAStoreThatCannotBeReadIsNotReady(t *testing.T) {
 	}
 	if code, body := r.get("/readyz"); code != 503 || !strings.Contains(body, "the store cannot be read") {
 		t.Errorf("%d %q", code, body)
+	}
+}
+
+// TestMetricsCountAFloodOfStderr: a peer that floods its log can be seen, and what it says is
+// nowhere else.
+func TestMetricsCountAFloodOfStderr(t *testing.T) {
+	const flood = 4 << 20
+	r := start(t, setup{settings: quick + "[metrics]\naddr = \"127.0.0.1:0\"\n", cfg: func(c *Config) { c.Dialer = nil }})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("head -c %d /dev/zero >&2; exec '%s' peer", flood, self)
+	id := r.agent("a", "{}")
+	row, err := r.c.UpsertMcp(r.ctx, id, string(encodeObject(object{"name": "m", "command": "/bin/sh", "args": []any{"-c", script}})))
+	if err != nil || row.Status != pb.McpStatus_MCP_STATUS_CONNECTED {
+		t.Fatalf("%v %v", row, err)
+	}
+	var n float64
+	r.eventually("the flood is counted", func() bool { n = r.scrape()["stderr_dropped_bytes_total"]; return n > flood/2 })
+	if n > flood {
+		t.Errorf("%v bytes were dropped of %d", n, flood)
 	}
 }

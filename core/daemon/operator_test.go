@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestAStuckPeerIsWrittenOff(t *testing.T) {
 	}()
 	r.eventually("it is stuck", func() bool { return r.mcp(id, "m").Note == "stuck" })
 	row, err := r.c.WriteOffMcp(r.ctx, id, "m")
-	if err != nil || row.Status != pb.McpStatus_MCP_STATUS_CONNECTED || row.Note != "" || row.Generation < 2 {
+	if err != nil || row.Status != pb.McpStatus_MCP_STATUS_CONNECTED || row.Note != "" || row.Generation != 2 {
 		t.Errorf("written off: %v %v", row, err)
 	}
 	if err := <-again; err != nil {
@@ -68,5 +69,26 @@ func TestListingsMeasurePeers(t *testing.T) {
 	}
 	if m := r.mcp(id, "m"); m.RssBytes != 0 || m.Processes != 0 || m.CpuMs != 0 {
 		t.Errorf("nobody asked: %v", m)
+	}
+}
+
+// TestFilesThatAreNoRecordsAreNamed: a stray file among the records is no sign that a daemon was
+// killed; the next start finds it set aside and is silent.
+func TestFilesThatAreNoRecordsAreNamed(t *testing.T) {
+	real := func(c *Config) { c.Dialer = nil }
+	home := newHome(t)
+	put(t, filepath.Join(layout(home).peers, "stray.json"), "stray-canary")
+	r := start(t, setup{home: home, cfg: real})
+	const said = "files in the directory of records are no records"
+	if text := r.log.String(); !strings.Contains(text, said) || !strings.Contains(text, "stray.json") ||
+		strings.Contains(text, "was killed") || strings.Contains(text, "canary") {
+		t.Errorf("the log: %s", text)
+	}
+	if _, err := os.Stat(filepath.Join(layout(home).peers, "stray.json.bad")); err != nil {
+		t.Error(err)
+	}
+	r.stop()
+	if r := start(t, setup{home: home, cfg: real}); strings.Contains(r.log.String(), said) {
+		t.Errorf("the next start: %s", r.log)
 	}
 }

@@ -151,15 +151,19 @@ func (d *Daemon) reconnectMcp(ctx context.Context, m *pb.ReconnectMcpMsg) (proto
 		e := disabledError(spec.name)
 		return nil, refuse(codeFailed, "%s: %s", e.Msg, e.Hint)
 	}
+	bring := a.owner.Reconnect
 	if m.WriteOff {
 		stuck := a.standing(spec.name)
 		if err := a.owner.WriteOff(spec.name); err != nil {
 			return nil, err
 		}
 		d.log.Warn("a process that outlived SIGKILL is written off", about(stuck))
+		if a.standing(spec.name).State != lifecycle.Failed {
+			bring = a.owner.Ensure // whoever waited for the old process has a new one on the way, which must not be replaced
+		}
 	}
 	d.log.Info("mcp reconnect", about(a.standing(spec.name)))
-	ended, err := a.owner.Reconnect(ctx, spec.name)
+	ended, err := bring(ctx, spec.name)
 	return d.settled(a, spec, ended, err, "reconnect")
 }
 

@@ -207,6 +207,9 @@ func TestURLsAreMaskedInListings(t *testing.T) {
 		"https://user:secret@h/a?b=c":   "https://***@h/a?b=***",
 		"user:secret@h":                 "user:***",
 		"http://h:secret/":              "***",
+		"/u:secret@h/":                  "***", // a slash more or less than a URL has
+		"https:/u:secret@h/":            "***",
+		"https:///u:secret@h/":          "***",
 	} {
 		if got := maskURL(raw); got != want {
 			t.Errorf("%q is shown as %q, want %q", raw, got, want)
@@ -229,13 +232,37 @@ func TestAMaskedURLKeepsItsToken(t *testing.T) {
 	}
 	_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http://elsewhere.invalid/a?token=***"}`)
 	refused(t, "a mask at another address", err, 500, `key url holds the mask "***"`)
+	for _, part := range []string{"?token=***&more=new", "?token=%2A%2A%2A&more=new", "?***&more=new", "?more=new#***"} {
+		_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http://nowhere.invalid/a`+part+`"}`)
+		refused(t, "a mask beside something new", err, 500, `key url holds the mask "***"`)
+	}
 	_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http://me:pw@nowhere.invalid/"}`)
 	refused(t, "an upsert with a password", err, 500, "key url holds a user or a password; put them into auth")
+	_, err = r.c.UpsertMcp(r.ctx, id, `{"name":"h","url":"http:/me:pw@nowhere.invalid/"}`)
+	refused(t, "an upsert with a password and a slash too few", err, 500, "key url holds a user or a password; put them into auth")
 	_, err = r.c.UpdateAgent(r.ctx, id, `{"mcps":[{"name":"h","url":"http://me@nowhere.invalid/"}]}`)
 	refused(t, "an update with a user", err, 500, "mcp 'h': key url holds a user or a password")
 	_, err = r.c.CreateAgent(r.ctx, "b", `{"mcps":[{"name":"h","url":"http://me@nowhere.invalid/"}]}`)
 	refused(t, "an agent with a user", err, 500, "mcp 'h': key url holds a user or a password")
 	if got := r.d.agents.named("a").mcp("h").config.URL; got != stored || r.d.agents.count() != 1 {
 		t.Errorf("a refused edit changed something: %q", got)
+	}
+}
+
+// TestABrokenConfigurationShowsNoSecret: whoever forgets the quotes is told where, and not what.
+// The reason of a failed reload is in the log (SPEC ID-5).
+func TestABrokenConfigurationShowsNoSecret(t *testing.T) {
+	path := filepath.Join(newHome(t), "config.toml")
+	for _, text := range []string{
+		"[llm]\napi_key = canary7\n", "[llm]\napi_key = 7777777777777777777777\n", "[env]\nTOKEN = canary7\n", "[env]\nTOKEN = 0xcanary7\n",
+		"[env]\nTOKEN = 2026-canary7\n", "[env]\nTOKEN = [canary7]\n", "[env]\nTOKEN = \"canary7\n", "env = { TOKEN = canary7 }\n",
+		"[env]\nTOKEN = -canary7\n", "[env]\nTOKEN = 1.canary7\n", "[env]\nTOKEN = \"x\" canary7\n", "[env]\nTOKEN = 77777777777777777777777.5e7777777\n",
+	} {
+		put(t, path, text)
+		if _, err := loadSettings(path); err == nil || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "7777") {
+			t.Errorf("%q: %v", text, err)
+		} else if !strings.Contains(err.Error(), path+":") {
+			t.Errorf("%q: the error does not say where: %v", text, err)
+		}
 	}
 }

@@ -174,7 +174,11 @@ func (s *settings) at(key string) string {
 
 var lineOf = regexp.MustCompile(`line (\d+)( \(last key "([^"]*)"\))?: `)
 
-// locate turns the parser's error into file:line and key.
+// takesSecret tells keys whose values are not repeated.
+func takesSecret(key string) bool { return key == "llm.api_key" || strings.HasPrefix(key, "env.") }
+
+// locate turns the parser's error into file:line and key. The parser quotes what it could not
+// read, which may be half a secret (SPEC ID-5).
 func locate(path string, err error) error {
 	msg := strings.TrimPrefix(err.Error(), "toml: ")
 	at := lineOf.FindStringSubmatch(msg)
@@ -182,6 +186,9 @@ func locate(path string, err error) error {
 		return fmt.Errorf("%s: %s", path, msg)
 	}
 	msg = strings.Replace(msg, at[0], "", 1)
+	if takesSecret(at[3]) && !strings.HasPrefix(msg, "Key '") { // that one repeats the key alone
+		msg = "its line cannot be read; write the value in quotes"
+	}
 	if at[3] != "" {
 		msg = "key " + at[3] + ": " + msg
 	}

@@ -91,6 +91,30 @@ func TestAStopIsBounded(t *testing.T) {
 	}
 }
 
+// TestAStopWaitsForNobodysWish: a declaration may wish for a longer grace than the daemon has
+// when it stops. It does not keep the daemon, nor is its process left behind (SPEC SH-1).
+func TestAStopWaitsForNobodysWish(t *testing.T) {
+	r := start(t, setup{settings: "[mcp]\ndrain_grace = \"10ms\"\nclose_grace = \"10ms\"\nterminate_grace = \"10ms\"\n"})
+	ignore := fakes.Rung{Ignore: true}
+	for _, wish := range []string{"close_grace", "terminate_grace"} {
+		r.dialer.Server(wish).Set(fakes.Behaviour{OnClose: ignore, OnTerminate: ignore})
+		id := r.agent(wish, "{}")
+		row, err := r.c.UpsertMcp(r.ctx, id, fmt.Sprintf(`{"name":"m","command":%q,%q:"1h"}`, wish, wish))
+		if err != nil || row.Status != pb.McpStatus_MCP_STATUS_CONNECTED {
+			t.Fatalf("%v %v", row, err)
+		}
+	}
+	r.stop()
+	for _, wish := range []string{"close_grace", "terminate_grace"} {
+		if c := r.dialer.Server(wish).Counts(); c.Live != 0 || c.Stops[3] == 0 {
+			t.Errorf("%s: after the stop: %+v", wish, c)
+		}
+	}
+	if !strings.Contains(r.log.String(), "longer than the daemon's own graces") {
+		t.Error("the log does not say so")
+	}
+}
+
 // TestAnEscalationKillsAtOnce: neither the drain nor the ladder is waited for, and a peer
 // that comes up only then is killed as well.
 func TestAnEscalationKillsAtOnce(t *testing.T) {

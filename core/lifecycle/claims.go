@@ -49,7 +49,7 @@ func (m *Machine) declare(in *Input) {
 		return
 	}
 	key := claimKey{in.Owner, in.Name}
-	i, held := m.byKey[key]
+	i, held := m.claimOf(key)
 	wish := wishIn(in.Policy)
 	if held && m.peers[m.claims[i].peer].fp == in.FP {
 		m.setPolicy(i, wish)
@@ -74,7 +74,7 @@ func (m *Machine) release(in *Input) {
 		return
 	}
 	key := claimKey{in.Owner, in.Name}
-	i, held := m.byKey[key]
+	i, held := m.claimOf(key)
 	if !held {
 		m.refuse(in.Ticket, ReasonNoClaim)
 		return
@@ -102,7 +102,7 @@ func (m *Machine) mayAct(in *Input) bool {
 func (m *Machine) newClaim(key claimKey) int32 {
 	i := alloc(&m.claims, &m.freeClaim, &m.inPeer, &m.inOwner)
 	m.claims[i] = claim{claimKey: key, home: m.owners[key.owner]}
-	m.byKey[key] = i
+	m.byKey.add(m.claims, i)
 	m.holdings[m.claims[i].home].claims.push(m.inOwner, i)
 	return i
 }
@@ -134,7 +134,7 @@ func (m *Machine) detach(i int32) {
 
 // dropClaim frees a claim that neither its owner nor its peer lists any more.
 func (m *Machine) dropClaim(i int32) {
-	delete(m.byKey, m.claims[i].claimKey)
+	m.byKey.remove(m.claims, m.claims[i].claimKey)
 	m.claims[i] = claim{}
 	m.freeClaim = append(m.freeClaim, i)
 }

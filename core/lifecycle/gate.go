@@ -2,7 +2,7 @@ package lifecycle
 
 // open begins a ticket: a dispatch, an ensure or a reconnect of one claim.
 func (m *Machine) open(in *Input) {
-	i, held := m.byKey[claimKey{in.Owner, in.Name}]
+	i, held := m.claimOf(claimKey{in.Owner, in.Name})
 	switch {
 	case !held && m.mayAct(in):
 		m.refuse(in.Ticket, ReasonNoClaim)

@@ -143,48 +143,50 @@ func (m *Machine) AuditPeer(id PeerID) *Violation {
 	if !p.used {
 		return nil
 	}
-	for i := range peerRules {
-		if r := &peerRules[i]; !r.holds(p) {
-			return bug(r.id, "peer %d is %s/%s/%s at generation %d with %d claims, %d waiters, %d calls, reason %s, again %t, overdue %t, class %d",
-				id, p.state, p.phase, p.stage, p.gen, p.claims.n, p.waiters.n, p.calls.n, p.reason, p.again, p.overdue, p.class)
-		}
+	if rule := p.breaks(); rule != "" {
+		return bug(rule, "peer %d is %s/%s/%s at generation %d with %d claims, %d waiters, %d calls, reason %s, again %t, overdue %t, class %d",
+			id, p.state, p.phase, p.stage, p.gen, p.claims.n, p.waiters.n, p.calls.n, p.reason, p.again, p.overdue, p.class)
 	}
 	return nil
 }
 
-var peerRules = []struct {
-	id    string
-	holds func(*peer) bool
-}{
-	{"STATE", func(p *peer) bool { return p.state >= Disconnected && p.state <= Failed }},
-	{"CONNECTED-UP", func(p *peer) bool { return p.state != Connected || p.phase == Up }},
-	{"DISCONNECTED-IDLE", func(p *peer) bool {
-		return p.state != Disconnected || p.phase == Absent || p.phase == Stopping
-	}},
-	{"CONNECTING-LIVE", func(p *peer) bool {
-		return p.state != Connecting || p.phase == Dialing || p.again
-	}},
-	{"FAILED-SILENT", func(p *peer) bool {
-		return p.state != Failed || p.phase != Dialing && p.phase != Up
-	}},
-	{"WAITER", func(p *peer) bool { return p.waiters.n == 0 || p.phase == Dialing || p.again }},
-	{"ADMIT", func(p *peer) bool { return p.calls.n == 0 || p.phase == Up || p.phase == Broken }},
-	{"CLAIMED", func(p *peer) bool { return p.claims.n > 0 || p.phase == Stopping }},
-	{"IDLE-CLOCK", func(p *peer) bool {
-		return (p.class == classIdle) == (p.state == Connected && p.calls.n == 0)
-	}},
-	{"AGEING", func(p *peer) bool {
-		return (p.class == classFailed) == (p.state == Failed && !p.again && !p.overdue)
-	}},
-	{"BOUNDED", func(p *peer) bool {
-		return (p.timer != 0) == (p.phase == Dialing || p.phase == Stopping && p.stage != StageStuck || p.queued)
-	}},
-	{"PENDING", func(p *peer) bool { return !p.again || p.phase == Stopping || p.queued }},
-	{"QUEUE", func(p *peer) bool { return !p.queued || p.again && p.phase == Absent }},
-	{"SPARE", func(p *peer) bool {
-		return p.spare == (p.calls.n == 0 && (p.phase == Up || p.phase == Broken))
-	}},
-	{"TOOLS", func(p *peer) bool { return p.tools == 0 || p.state == Connected || p.state == Failed }},
+// breaks names the first invariant that a peer breaks by itself, "" if it keeps them all. It is asked
+// in every step of a simulation, where a table of functions would cost more than most of its steps.
+func (p *peer) breaks() string {
+	running := p.phase == Up || p.phase == Broken
+	switch {
+	case p.state < Disconnected || p.state > Failed:
+		return "STATE"
+	case p.state == Connected && p.phase != Up:
+		return "CONNECTED-UP"
+	case p.state == Disconnected && p.phase != Absent && p.phase != Stopping:
+		return "DISCONNECTED-IDLE"
+	case p.state == Connecting && p.phase != Dialing && !p.again:
+		return "CONNECTING-LIVE"
+	case p.state == Failed && (p.phase == Dialing || p.phase == Up):
+		return "FAILED-SILENT"
+	case p.waiters.n > 0 && p.phase != Dialing && !p.again:
+		return "WAITER"
+	case p.calls.n > 0 && !running:
+		return "ADMIT"
+	case p.claims.n == 0 && p.phase != Stopping:
+		return "CLAIMED"
+	case (p.class == classIdle) != (p.state == Connected && p.calls.n == 0):
+		return "IDLE-CLOCK"
+	case (p.class == classFailed) != (p.state == Failed && !p.again && !p.overdue):
+		return "AGEING"
+	case (p.timer != 0) != (p.phase == Dialing || p.phase == Stopping && p.stage != StageStuck || p.queued):
+		return "BOUNDED"
+	case p.again && p.phase != Stopping && !p.queued:
+		return "PENDING"
+	case p.queued && (!p.again || p.phase != Absent):
+		return "QUEUE"
+	case p.spare != (running && p.calls.n == 0):
+		return "SPARE"
+	case p.tools != 0 && p.state != Connected && p.state != Failed:
+		return "TOOLS"
+	}
+	return ""
 }
 
 func (m *Machine) isHome(home int32, o OwnerID) bool {
@@ -198,14 +200,14 @@ func (m *Machine) auditClaims() *Violation {
 		for c := m.peers[i].claims.head; c != 0; c = m.inPeer[c].next {
 			linked++
 			cl := &m.claims[c]
-			if cl.peer != PeerID(i) || m.byKey[cl.claimKey] != c || !m.isHome(cl.home, cl.owner) {
+			if at, _ := m.claimOf(cl.claimKey); cl.peer != PeerID(i) || at != c || !m.isHome(cl.home, cl.owner) {
 				return bug("CLAIM-LINK", "claim (%d, %d) hangs on peer %d but names peer %d",
 					cl.owner, cl.name, i, cl.peer)
 			}
 		}
 	}
-	if linked != len(m.byKey) {
-		return bug("CLAIM-LINK", "%d claims hang on peers, %d are held", linked, len(m.byKey))
+	if linked != m.byKey.n {
+		return bug("CLAIM-LINK", "%d claims hang on peers, %d are held", linked, m.byKey.n)
 	}
 	return nil
 }

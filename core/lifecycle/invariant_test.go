@@ -34,7 +34,8 @@ var violations = []struct {
 	{"ONE-LIVE", "a dial beside a live incarnation", func(l *lab) { connected(l); l.m.dial(1) }},
 	{"WAITER", "the last claim goes before its tickets", func(l *lab) {
 		dialing(l)
-		l.m.detach(l.m.byKey[claimKey{alice, git}])
+		held, _ := l.m.claimOf(claimKey{alice, git})
+		l.m.detach(held)
 		l.m.releasePeer(1)
 	}},
 	{"ADMIT", "a call onto what is not up", func(l *lab) {
@@ -87,7 +88,7 @@ var corruptions = []struct {
 	{"WRITTEN-OFF", stopping, func(m *Machine) { m.written, m.live = append(m.written, writtenOff{1, 2, fpA}), m.live+1 }},
 	{"CLAIM-LINK", connected, func(m *Machine) { m.claims[1].peer = 2 }},
 	{"CLAIM-LINK", connected, func(m *Machine) { delete(m.owners, alice) }},
-	{"CLAIM-LINK", connected, func(m *Machine) { m.byKey[claimKey{bob, git}] = 1 }},
+	{"CLAIM-LINK", connected, func(m *Machine) { m.byKey.n++ }},
 	{"EXPIRY-ORDER", connected, func(m *Machine) { m.peers[1].stamp = -1 }},
 }
 

@@ -17,7 +17,7 @@ type Machine struct {
 	claims    []claim
 	wishes    []Policy // of claims, as far as any asks for something
 	freeClaim []int32
-	byKey     map[claimKey]int32
+	byKey     claimIndex
 	inPeer    []links // claims of a peer, in the order in which they joined
 	inOwner   []links // claims of an owner, in the order in which they were made
 
@@ -148,7 +148,7 @@ func New(cfg Config) *Machine {
 	m := &Machine{
 		cfg:      cfg.complete(),
 		byFP:     map[Fingerprint]PeerID{},
-		byKey:    map[claimKey]int32{},
+		byKey:    claimIndex{places: make([]int32, leastPlaces)},
 		owners:   map[OwnerID]int32{},
 		holdings: make([]holdings, 1),
 		peers:    make([]peer, 1),
@@ -232,7 +232,7 @@ func (m *Machine) Deadline() Instant {
 		at = m.timers.heap[0].at
 	}
 	for i := range m.expiry {
-		at = min(at, m.nextTick(classID(i+1)))
+		at = m.tickBefore(classID(i+1), at)
 	}
 	if m.queue.n > 0 && m.shortage() > 0 {
 		at = min(at, m.shelterEnd) // until then all that could make room are protected

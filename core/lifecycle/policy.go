@@ -231,11 +231,9 @@ func longest(wish time.Duration, open bool, config time.Duration) time.Duration 
 	return wish
 }
 
-// policyInForce is what listings show: the wishes that differ from what the Config would give.
+// policyInForce is what listings show of a peer that is tuned: the wishes that differ from what the
+// Config would give.
 func (m *Machine) policyInForce(id PeerID) Policy {
-	if !m.peers[id].tuned {
-		return Policy{}
-	}
 	x := m.policies[id].Policy
 	unless := func(wish *time.Duration, inForce, config time.Duration) {
 		if inForce == config {

@@ -120,6 +120,16 @@ func (m *Machine) nextTick(c classID) Instant {
 	return x.tickAfter(m.peers[seated(x.list.head)].stamp)
 }
 
+// tickBefore returns the first tick of a class that finds something expired if it is before an
+// instant, else that. Most are not, which is seen without working them out.
+func (m *Machine) tickBefore(c classID, at Instant) Instant {
+	x := &m.expiry[c-1]
+	if x.list.head == 0 || later(m.peers[seated(x.list.head)].stamp, x.period) >= at {
+		return at
+	}
+	return min(at, m.nextTick(c))
+}
+
 // retryAt is when a Failed peer will have aged, Never if only a reconnect helps.
 func (m *Machine) retryAt(id PeerID) Instant {
 	p := &m.peers[id]

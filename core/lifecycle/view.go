@@ -23,7 +23,7 @@ type View struct {
 
 // Claimed returns the peer behind a claim, or 0.
 func (m *Machine) Claimed(o OwnerID, n NameID) PeerID {
-	i, ok := m.byKey[claimKey{o, n}]
+	i, ok := m.claimOf(claimKey{o, n})
 	if !ok {
 		return 0
 	}
@@ -36,11 +36,15 @@ func (m *Machine) View(id PeerID) View {
 		return View{Peer: id, RetryAt: Never}
 	}
 	p := &m.peers[id]
-	return View{
+	v := View{
 		Peer: id, Gen: p.gen, State: p.state, Phase: p.phase, Stage: p.stage,
 		Reason: p.reason, Tools: p.tools, Claims: int(p.claims.n), Waiters: int(p.waiters.n),
-		InFlight: int(p.calls.n), WrittenOff: m.writtenOffOf(&p.fp), Queued: p.queued, Policy: m.policyInForce(id), Since: p.since, RetryAt: m.retryAt(id),
+		InFlight: int(p.calls.n), WrittenOff: m.writtenOffOf(&p.fp), Queued: p.queued, Since: p.since, RetryAt: m.retryAt(id),
 	}
+	if p.tuned {
+		v.Policy = m.policyInForce(id)
+	}
+	return v
 }
 
 // Slots returns one more than the highest PeerID ever used; free slots are among them.

@@ -13,7 +13,7 @@ func (m *Machine) writeOff(in *Input) {
 	if !m.mayAct(in) {
 		return
 	}
-	i, held := m.byKey[claimKey{in.Owner, in.Name}]
+	i, held := m.claimOf(claimKey{in.Owner, in.Name})
 	if !held {
 		m.refuse(in.Ticket, ReasonNoClaim)
 		return

@@ -172,6 +172,10 @@ func TestSecretsAreMasked(t *testing.T) {
 			t.Errorf("MaskCut(%q) = %q, want %q", tc.in, got, tc.want)
 		}
 	}
+	kept := SecretsOf(Config{URL: "https://someone:pass%2Fword@host/"}) // of a store from before they were refused
+	if got := kept.Mask("someone, pass/word and pass%2Fword"); strings.Contains(got, "someone") || strings.Contains(got, "word") {
+		t.Errorf("a url's user and password: %q", got)
+	}
 	basic := SecretsOf(Config{Auth: "Basic dXNlcjpwYXNzd29yZA=="})
 	if got, want := basic.Mask("dXNlcjpwYXNzd29yZA== user:password password user"), "[masked] [masked] [masked] user"; got != want {
 		t.Errorf("Basic credentials: %q, want %q", got, want)

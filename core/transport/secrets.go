@@ -38,6 +38,9 @@ func SecretsOf(cfg Config) Secrets {
 	}
 	all.addAuth(cfg.Auth)
 	if u, err := url.Parse(cfg.URL); err == nil {
+		password, _ := u.User.Password()
+		all.add(u.User.Username())
+		all.add(password)
 		all.add(u.RawQuery)
 		for _, values := range u.Query() {
 			for _, v := range values {

@@ -80,7 +80,7 @@ func (s *session) run() {
 func (s *session) Initialize(ctx context.Context) ([]transport.Tool, error) {
 	tools, err := s.client.Initialize(ctx)
 	if err != nil {
-		s.becomeDown("the handshake failed")
+		s.becomeDown(s.secrets.Mask(rpc.Reason(err))) // whoever sees Down first is to know why
 	}
 	return tools, err
 }

@@ -45,7 +45,7 @@ type session struct {
 func (s *session) Initialize(ctx context.Context) ([]transport.Tool, error) {
 	tools, err := s.current.client.Initialize(ctx)
 	if err != nil {
-		s.becomeDown(errors.New("the handshake failed"))
+		s.becomeDown(errors.New(rpc.Reason(err))) // whoever sees Down first is to know why
 		return nil, err
 	}
 	s.listen()

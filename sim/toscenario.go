@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/scenarios"
+)
+
+// MaxScenarioEntries bounds the tapes that become scenarios. Nobody reads longer ones.
+const MaxScenarioEntries = 200
+
+// ScenarioOptions says how a tape becomes a scenario.
+type ScenarioOptions struct {
+	Name    string                         // of the file
+	Subject func(lifecycle.Config) Subject // that broke the rule; nil means NewMachine
+	Correct func(lifecycle.Config) Subject // that keeps it; nil means NewMachine
+}
+
+// Counterexample is a tape as a scenario.
+type Counterexample struct {
+	File *scenarios.File
+	// Sentence says in plain words which rule breaks, and stands on top of the file.
+	Sentence string
+	// Gap says why the scenario does not show the violation, and is empty if it does: then a
+	// correct lifecycle passes the file and the subject fails it.
+	Gap string
+}
+
+// ToScenario writes a tape as a scenario, best after Shrink. The expectations are what a
+// correct lifecycle does where the subject does something else, at the instant of the
+// violation or after it; the tape is attached.
+//
+// Not everything that the simulator checks can be asked for in a scenario, and not everything
+// that it does can be said in one: then the file holds what can be said, and Gap says the rest.
+func ToScenario(t *Tape, o ScenarioOptions) (*Counterexample, error) {
+	if o.Subject == nil {
+		o.Subject = NewMachine
+	}
+	if o.Correct == nil {
+		o.Correct = NewMachine
+	}
+	if len(t.Entries) > MaxScenarioEntries {
+		return nil, fmt.Errorf("the tape has %d entries, a scenario at most %d (MaxScenarioEntries): shrink it first", len(t.Entries), MaxScenarioEntries)
+	}
+	res, err := Replay(t, Options{Subject: o.Subject, Record: true})
+	switch {
+	case err != nil:
+		return nil, err
+	case res.Violation == nil:
+		return nil, errors.New("the tape breaks no rule with this subject, so no scenario shows anything")
+	}
+	x := &translator{tape: t, played: res.Tape, broken: res.Violation, opt: o}
+	return x.translate()
+}
+
+// translator makes a scenario of a tape.
+type translator struct {
+	tape   *Tape
+	played *Tape // with the plan of every incarnation
+	broken *Violation
+	opt    ScenarioOptions
+}
+
+// translate tries one way of writing after the other, the plainest first.
+func (x *translator) translate() (*Counterexample, error) {
+	var first *script
+	manners := x.manners()
+	for _, m := range manners {
+		s := x.write(m)
+		if first == nil {
+			first = s
+		}
+		if s.unfit {
+			continue
+		}
+		if f := x.tell(s); f != nil {
+			return x.finish(f, ""), nil
+		}
+	}
+	if f := x.demandAny(manners); f != nil {
+		return x.finish(f, ""), nil
+	}
+	f, err := x.describe(first)
+	if err != nil {
+		return nil, err
+	}
+	return x.finish(f, x.gap(first)), nil
+}
+
+// gap says why no scenario shows the violation.
+func (x *translator) gap(s *script) string {
+	gaps := s.gaps
+	if what, ok := unseen[x.broken.ID]; ok {
+		gaps = append([]string{what + " is not to be seen in a scenario"}, gaps...)
+	}
+	if len(gaps) == 0 {
+		return "a correct lifecycle gives the same answers to everything that a scenario can ask for"
+	}
+	return strings.Join(gaps, "; ")
+}
+
+// unseen is what rules are about that no scenario asks for.
+var unseen = map[string]string{
+	"EVENT-SEQ":    "how events are numbered",
+	"EVENT-REPLAY": "whether an event is a replay",
+	"EVENT-OWNER":  "what the dead are told",
+	"LISTED":       "how many claims, waiters and calls are listed",
+	"STATUS":       "which generation is listed",
+	"REPLY-ONCE":   "a second answer to one request",
+	"REPLY-CAUSE":  "the reason of a refusal",
+	"CANCEL":       "whether a caller that gave up still counts",
+	"FORGET":       "what a lifecycle remembers",
+	"PROC-CLAIM":   "what a lifecycle remembers",
+	"PROGRESS":     "how often a lifecycle asks to be woken",
+	"DRAIN":        "a shutdown",
+	"LEAK":         "a shutdown",
+	"REASON":       "the reason of a failure",
+	"REPLY-NOW":    "the instant of a refusal",
+	"RETRY-AT":     "when a retry becomes possible",
+	"WAIT-FIFO":    "the order of those who wait",
+	"WRITE-OFF":    "what an operator writes off",
+}
+
+// manners are the ways of writing.
+func (x *translator) manners() (all []manner) {
+	idle := []time.Duration{x.tape.Config.IdleTimeout}
+	if r := x.tape.Config.FailedRetry; r > 0 {
+		idle = append(idle, r)
+	}
+	for _, t := range idle {
+		for _, w := range []manner{{}, {probe: true}, {early: true}, {leave: true}, {apart: true}, {apart: true, probe: true}} {
+			for _, m := range []manner{{quick: true, await: true}, {quick: true}, {}} {
+				m.idle, m.probe, m.early, m.leave, m.apart = t, w.probe, w.early, w.leave, w.apart
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// sentence says in plain words what a violation on a tape is and how a scenario of it is run.
+func (x *translator) sentence() string {
+	clause := ""
+	if x.broken.Clause != "-" {
+		clause = ", SPEC " + x.broken.Clause
+	}
+	return fmt.Sprintf("Breaks the rule that %s (%s%s), found with seed %d; run it with `mayfly run %s`.",
+		x.broken.Text, x.broken.ID, clause, x.tape.Seed, x.opt.Name)
+}
+
+// finish puts the head on a file and the tape behind it.
+func (x *translator) finish(f *scenarios.File, gap string) *Counterexample {
+	head := []scenarios.Line{{Comment: "# " + x.sentence()}}
+	if gap != "" {
+		head = append(head, scenarios.Line{Comment: "# It does not show the violation, which takes the tape below: " + gap + "."})
+	}
+	head = append(head, scenarios.Line{}, scenarios.Line{Comment: "# Seen on the tape: " + oneLine(x.broken.Detail)})
+	f.Lines = append(head, f.Lines...)
+	f.Attachments = []scenarios.Attachment{{Name: "tape", Data: x.tape.String()}}
+	return &Counterexample{File: f, Sentence: x.sentence(), Gap: gap}
+}
+
+// oneLine makes a comment of whatever a subject said when it panicked.
+func oneLine(s string) string {
+	const most = 400
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0xfffd {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(clean) > most {
+		clean = strings.ToValidUTF8(clean[:most], "") + " ..."
+	}
+	return clean
+}
