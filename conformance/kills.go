@@ -51,7 +51,7 @@ var expectations = []expectation{
 		{"failed-stays-failed", "expect spawns S = 1"}, {"listing-brings-up-all", "expect spawns S = 1"}, {"many-callers-one-spawn", "expect spawns S = 1"},
 		{"one-of-two-owners-leaves", "expect spawns S = 1"}, {"rename-keeps-processes", "expect spawns S = 1"}, {"rotation-spares-co-owner", "expect spawns S = 1"},
 		{"slow-connect-is-shared-wait", "expect spawns"}, {"death-in-connect", "expect spawns S = 1"}, {"late-answer-after-timeout", "expect spawns S = 1"},
-		{"connect-timeout", "expect spawns S = 1"}, {"connect-timeout-measured", "still alive"}}, nil},
+		{"connect-timeout", "expect spawns S = 1|expect result c1"}, {"connect-timeout-measured", "still alive"}}, nil},
 	{"connects-one-by-one", []kill{{"connects-side-by-side", "connects wait for each other"},
 		{"64-callers-one-spawn", "timed out|waiting|in vain"}, {"listing-brings-up-all", "waiting|in vain"}, {"many-callers-one-spawn", "waiting|in vain"},
 		{"death-in-connect", "waiting|in vain"}, {"connect-timeout", "expect|in vain"}}, nil},

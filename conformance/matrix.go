@@ -102,6 +102,11 @@ func KillMatrix(w io.Writer) error {
 				fmt.Fprintf(&b, "    %-6s %s\n", c.Level(), c.ID)
 			}
 		}
+		for _, c := range order {
+			if slices.Contains(beyond[e.mutant], c.ID) {
+				fmt.Fprintf(&b, "    beyond %s\n", c.ID)
+			}
+		}
 		for _, id := range slices.Sorted(slices.Values(e.may)) {
 			fmt.Fprintf(&b, "    may    %s\n", id)
 		}

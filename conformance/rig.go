@@ -91,10 +91,11 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 // boot starts the daemon in its home, for the first time or again.
 func (r *rig) boot(ctx context.Context) (err error) {
 	born := observer.Now()
-	r.daemon, err = r.target.start(ctx, r)
+	next, err := r.target.start(ctx, r)
 	if err != nil {
-		return errors.New(r.say(err.Error()))
+		return errors.New(r.say(err.Error())) // the daemon that ended keeps its last words
 	}
+	r.daemon = next
 	r.attend(born, r.daemon.exited)
 	if err := r.daemon.translate(r.dir, r.translators()); err != nil {
 		return err

@@ -1,8 +1,10 @@
 package mutants
 
 import (
+	"context"
 	"sync"
 
+	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 )
 
@@ -45,9 +47,15 @@ func judging(open *openRequests, request func(*pb.ClientMessage), keep func(e *p
 			}
 			return nil
 		},
-		answer: func(_ *proxy, _ *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
+		answer: func(p *proxy, _ *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
 			known.learn(m)
 			e := m.GetMcpEvent()
+			if id := e.GetAgent(); id != "" && known.name(id) == id { // it was made before a restart
+				agents, _ := p.daemon.ListAgents(context.Background())
+				for _, a := range agents {
+					known.learn(wire.Answer(a))
+				}
+			}
 			if e == nil || known.name(e.GetAgent()) == fence {
 				return m
 			}

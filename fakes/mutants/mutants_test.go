@@ -3,6 +3,7 @@ package mutants
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -138,7 +139,7 @@ func TestOpenRequests(t *testing.T) {
 func TestEventsToOneOwner(t *testing.T) {
 	answer := eventsToOneOwner().proxy.answer
 	event := func(agent, at string) bool {
-		return answer(nil, nil, wire.Answer(&pb.McpEventMsg{Agent: agent, Timestamp: at})) != nil
+		return answer(&proxy{daemon: wire.NewClient("unix", filepath.Join(t.TempDir(), "nobody"))}, nil, wire.Answer(&pb.McpEventMsg{Agent: agent, Timestamp: at})) != nil
 	}
 	for _, tt := range []struct {
 		agent, at string
