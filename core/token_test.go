@@ -109,6 +109,7 @@ func TestDeadBeforeItsHook(t *testing.T) {
 		o := r.attach(own.Token, "a", "S")
 		_, err := o.Dispatch(bg)
 		must(t, err)
+		synctest.Wait() // what else the connect leads to has been fed by now
 		steps := r.rec.Len()
 		cancel() // hooks run in a goroutine, which is not let run here
 		_, err = o.Dispatch(bg)
