@@ -36,11 +36,13 @@ type incarnation struct {
 	cancel context.CancelCauseFunc
 	stages chan transport.Stage // rungs to perform; the ladder has three
 	// session is set under Host.mu before Connected is fed.
-	session  transport.Session
-	meter    transport.Meter // from its spawn to its end, if the session is one; guarded by Host.mu
-	heard    bool            // it has said something
-	refresh  refresh
-	internal int // internal errors answered in a row (SPEC CA-13)
+	session transport.Session
+	meter   transport.Meter // from its spawn to its end, if the session is one; guarded by Host.mu
+	heard   bool            // it has said something
+	refresh refresh
+	// refreshed is when the last refresh began, 0 before the first.
+	refreshed lifecycle.Instant
+	internal  int // internal errors answered in a row (SPEC CA-13)
 }
 
 var errAbandoned = errors.New("the attempt was abandoned")

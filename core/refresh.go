@@ -14,11 +14,17 @@ import (
 // counts as the end of the session (SPEC CA-13).
 type refresh struct {
 	running bool
+	due     bool // it begins when the pause after the last one is over
 	again   bool
 	probe   bool
 	began   lifecycle.Instant
 	cancel  context.CancelFunc
 }
+
+// refreshPause is the least time from the beginning of one refresh to that of the next, a probe
+// apart: a server that says all the time that its list has changed must not keep the host busy
+// reading it, and telling its owners, to the harm of their other peers (SPEC DI-10).
+const refreshPause = 100 * time.Millisecond
 
 // relist starts a refresh or asks the running one for another round.
 func (i *incarnation) relist() {
@@ -26,7 +32,7 @@ func (i *incarnation) relist() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now()
-	if i.refresh.running || i.session == nil {
+	if i.refresh.running || i.refresh.due || i.session == nil {
 		// Before the connect is complete nobody knows whether the list that ends it was
 		// read before the change.
 		i.refresh.again = true
@@ -34,8 +40,29 @@ func (i *incarnation) relist() {
 		return
 	}
 	if i.isUp() {
-		i.startRefresh()
+		i.nextRefresh()
 	}
+}
+
+// nextRefresh starts a refresh, now or after the pause. Called with mu held.
+func (i *incarnation) nextRefresh() {
+	wait := refreshPause - time.Duration(i.h.last-i.refreshed)
+	if i.refreshed == 0 || wait <= 0 {
+		i.startRefresh()
+		return
+	}
+	i.refresh.due = true
+	i.h.wg.Go(func() {
+		select {
+		case <-i.h.cfg.Clock.After(wait):
+		case <-i.ctx.Done():
+		}
+		i.h.mu.Lock()
+		defer i.h.mu.Unlock()
+		if i.h.now(); i.refresh.due && i.isUp() {
+			i.startRefresh()
+		}
+	})
 }
 
 // overdue reports whether a refresh has taken longer than a call may. Called with mu held.
@@ -55,7 +82,7 @@ func (i *incarnation) giveUpRefresh() {
 // startRefresh is called with mu held.
 func (i *incarnation) startRefresh() {
 	ctx, cancel := context.WithCancel(i.ctx)
-	i.refresh = refresh{running: true, began: i.h.last, cancel: cancel}
+	i.refresh, i.refreshed = refresh{running: true, began: i.h.last, cancel: cancel}, i.h.last
 	i.h.wg.Go(func() {
 		defer cancel()
 		tools, err := i.session.List(ctx)
@@ -68,6 +95,7 @@ func (i *incarnation) relisted(tools []transport.Tool, err error) {
 	h, p := i.h, i.peer
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.now()
 	ended := i.refresh
 	i.refresh = refresh{}
 	switch {
@@ -85,7 +113,7 @@ func (i *incarnation) relisted(tools []transport.Tool, err error) {
 		h.step(lifecycle.Relisted(i.id, i.gen, uint32(len(tools))))
 	}
 	if ended.again && i.isUp() {
-		i.startRefresh()
+		i.nextRefresh()
 	}
 }
 

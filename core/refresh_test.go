@@ -66,6 +66,41 @@ func TestAnnouncedChange(t *testing.T) {
 	})
 }
 
+// DI-10, CA-10: a server that announces changes all the time is listed ten times a second and no
+// more, the last change is read all the same, and one that dies in the pause is not listed.
+func TestAFloodOfChangesIsPaced(t *testing.T) {
+	bubble(t, func(r *rig) {
+		o := r.owner("a", "S")
+		_, err := o.Dispatch(bg)
+		must(t, err)
+		srv := r.d.Server("S")
+		for i := range 1000 {
+			<-time.After(time.Millisecond)
+			if i == 999 {
+				r.lists("S", "last")
+			}
+			srv.Changed()
+		}
+		<-time.After(time.Second)
+		if n := srv.Reached(fakes.List); n < 9 || n > 12 {
+			t.Errorf("%d listings in a second", n)
+		}
+		if diff := cmp.Diff([]string{"last"}, names(o.List()[0].Tools)); diff != "" {
+			t.Error(diff)
+		}
+		before := srv.Reached(fakes.List)
+		srv.Changed()
+		synctest.Wait()
+		srv.Changed()
+		synctest.Wait()
+		srv.Die()
+		<-time.After(time.Second)
+		if n := srv.Reached(fakes.List) - before; n != 1 {
+			t.Errorf("%d listings of a server that died after the first", n)
+		}
+	})
+}
+
 // CA-10: what is announced while the connect is not complete is listed again after it.
 func TestChangeDuringTheConnect(t *testing.T) {
 	bubbleWith(t, announceAfterList, func(r *rig) {
