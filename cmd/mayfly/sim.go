@@ -108,6 +108,9 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	if err := f.reach.check(fs); err != nil {
 		return nil, err
 	}
+	if f.trace.name != "" && f.trace.name == f.record {
+		return nil, fmt.Errorf("-trace and -record name the same file, %s; one would take the place of the other", f.record)
+	}
 	if f.replay != "" {
 		return f, onlyWithReplay(fs)
 	}

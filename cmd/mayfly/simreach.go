@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -28,7 +29,12 @@ func (r *reachFlags) define(fs *flag.FlagSet) {
 // check refuses flags that a hunt, which draws its own options, does not heed.
 func (r *reachFlags) check(fs *flag.FlagSet) (err error) {
 	if r.hunt == 0 {
-		return nil
+		fs.Visit(func(x *flag.Flag) {
+			if x.Name == "hunt" {
+				err = errors.New("-hunt 0 hunts nothing; say how many seeds to try")
+			}
+		})
+		return err
 	}
 	if r.hunt > maxHunt {
 		return fmt.Errorf("-hunt %d is more than %d seeds", r.hunt, maxHunt)
