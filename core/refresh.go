@@ -17,7 +17,6 @@ type refresh struct {
 	due     bool // it begins when the pause after the last one is over
 	again   bool
 	probe   bool
-	began   lifecycle.Instant
 	cancel  context.CancelFunc
 }
 
@@ -68,7 +67,7 @@ func (i *incarnation) nextRefresh() {
 // overdue reports whether a refresh has taken longer than a call may. Called with mu held.
 func (i *incarnation) overdue() bool {
 	r := &i.refresh
-	return r.running && time.Duration(i.h.last-r.began) > i.h.cfg.Lifecycle.CallTimeout
+	return r.running && time.Duration(i.h.last-i.refreshed) > i.h.cfg.Lifecycle.CallTimeout
 }
 
 // giveUpRefresh ends a refresh that is overdue. No timer does: this is called when something
@@ -82,7 +81,7 @@ func (i *incarnation) giveUpRefresh() {
 // startRefresh is called with mu held.
 func (i *incarnation) startRefresh() {
 	ctx, cancel := context.WithCancel(i.ctx)
-	i.refresh, i.refreshed = refresh{running: true, began: i.h.last, cancel: cancel}, i.h.last
+	i.refresh, i.refreshed = refresh{running: true, cancel: cancel}, i.h.last
 	i.h.wg.Go(func() {
 		defer cancel()
 		tools, err := i.session.List(ctx)
