@@ -14,14 +14,14 @@
 //
 // # Promises
 //
-// Every wait has a bound and says what it waited for. [Goroutines] and [Main] compare
-// numbers with those of before, and print all stacks when they fail. No helper starts a
-// goroutine.
+// Every wait has a bound and says what it waited for. [Goroutines] and [Main] tell the
+// goroutines of before from new ones, whatever ended in between, and print the stacks of
+// those that are left. No helper starts a goroutine.
 //
 // # What is not promised
 //
-// Numbers can hide a leak behind something that ended. A count that is taken while another
-// test runs is no baseline. [Files] needs /proc.
+// What starts while another test runs is taken for a leak of both. [Files] counts, so that
+// one that was closed hides one that was not; it needs /proc.
 //
 // The package is a leaf: standard library only. It imports testing, so nothing but tests
 // imports it.

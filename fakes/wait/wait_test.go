@@ -69,13 +69,16 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// runner is a package of tests that leaves a goroutine.
+// runner is a package of tests that leaves a goroutine, while one of before it ends.
 type runner struct {
-	code int
-	hold chan struct{}
+	code         int
+	hold, ending chan struct{}
 }
 
 func (r runner) Run() int {
+	if r.ending != nil {
+		close(r.ending)
+	}
 	if r.hold != nil {
 		go leftBehind(r.hold)
 	}
@@ -91,14 +94,16 @@ func TestMainTellsOfLeaks(t *testing.T) {
 	if got := check(runner{code: 3}, soon); got != 3 {
 		t.Errorf("failed tests: %d, want 3", got)
 	}
+	before, ending := running(), make(chan struct{})
+	go leftBehind(ending)
 	hold := make(chan struct{})
-	if got := check(runner{hold: hold}, soon); got != 1 {
+	defer close(hold)
+	if got := check(runner{hold: hold, ending: ending}, soon); got != 1 {
 		t.Errorf("a goroutine left: %d, want 1", got)
 	}
-	if left := goroutines(soon, 0); !strings.Contains(left, "leftBehind") {
+	if left := leftOver(soon, before); !strings.Contains(left, "leftBehind") {
 		t.Errorf("it is not named in %q", left)
 	}
-	close(hold)
 }
 
 func TestGoroutines(t *testing.T) {
