@@ -48,6 +48,7 @@ func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
 	fs.IntVar(&o.Depth, "depth", explore.MaxDepth, "moves from the beginning")
 	fs.IntVar(&o.States, "max-states", 20<<20, fmt.Sprintf("states to keep, %d bytes each", explore.BytesPerState))
 	fs.BoolVar(&o.Drain, "drain", true, "let the machine be drained")
+	fs.IntVar(&o.Model, "model", 50_000, "the first states from which every move is also held to the model of the specification, each for some 0.1 ms")
 	fs.DurationVar(&c.IdleTimeout, "idle-timeout", c.IdleTimeout, "T; times that differ make the space larger")
 	fs.DurationVar(&c.ConnectTimeout, "connect-timeout", c.ConnectTimeout, "bound of one connect")
 	fs.DurationVar(&c.CallTimeout, "call-timeout", c.CallTimeout, "bound of one call")
@@ -132,6 +133,7 @@ func (f *exploreFlags) print(w io.Writer, r *explore.Result) {
 	fmt.Fprintf(w, "%d agents with %d names and %d calls, %d configs, faults %s, total %d, drain %t\n", o.Agents, o.Names, o.Calls, o.Configs, o.Faults, o.Total, o.Drain)
 	fmt.Fprintf(w, "states       %d\ntransitions  %d\ndepth        %d\nspace        %s\n", r.States, r.Transitions, r.Depth, f.closure(r))
 	fmt.Fprintf(w, "a state was missed with probability below %d in 1000000000 (64-bit fingerprints)\n", r.Collision())
+	fmt.Fprintf(w, "what leads away from %d states was held to the model of the specification, too\n", r.Modelled)
 	for _, c := range r.Counts() {
 		fmt.Fprintf(w, "  %10d %s\n", c.N, c.What)
 	}
@@ -153,6 +155,7 @@ type exploreReport struct {
 	Total       int               `json:"total"`
 	Drain       bool              `json:"drain"`
 	States      int               `json:"states"`
+	Modelled    int               `json:"modelled"`
 	Transitions uint64            `json:"transitions"`
 	Depth       int               `json:"depth"`
 	Closed      bool              `json:"closed"`
@@ -173,7 +176,7 @@ type exploreViolation struct {
 func (f *exploreFlags) printJSON(w io.Writer, r *explore.Result) {
 	o := &f.options
 	out := exploreReport{Agents: o.Agents, Names: o.Names, Calls: o.Calls, Configs: o.Configs, Faults: o.Faults.String(), Total: o.Total, Drain: o.Drain,
-		States: r.States, Transitions: r.Transitions, Depth: r.Depth, Closed: r.Closed, Full: r.Full, Levels: r.Levels, Counts: map[string]uint64{}}
+		States: r.States, Modelled: r.Modelled, Transitions: r.Transitions, Depth: r.Depth, Closed: r.Closed, Full: r.Full, Levels: r.Levels, Counts: map[string]uint64{}}
 	for _, c := range r.Counts() {
 		out.Counts[c.What] = c.N
 	}

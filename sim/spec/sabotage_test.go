@@ -344,7 +344,9 @@ func wishing(f func(*lc.Policy)) func(*pair, *lc.Input) bool {
 }
 
 // asWished lists what the policies should be.
-func asWished(p *pair, v *lc.View) { v.Policy = lc.Policy(p.model.Standing(p.agree.Word(v.Peer)).Policy) }
+func asWished(p *pair, v *lc.View) {
+	v.Policy = lc.Policy(p.model.Standing(p.agree.Word(v.Peer)).Policy)
+}
 
 // impatient fails an attempt whose wait for room and connect together took the connect timeout.
 func impatient() func(*pair, *lc.Input) bool {
