@@ -29,6 +29,7 @@ type exploreFlags struct {
 	options explore.Options
 	json    bool
 	record  string
+	made    bool // record was not there before
 }
 
 func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
@@ -74,6 +75,11 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer, su
 	}
 	f.options.Subject = subject
 	f.options.Stop = func() bool { return ctx.Err() != nil }
+	if err := f.try(); err != nil {
+		fmt.Fprintf(stderr, "mayfly sim explore: the tape cannot be written: %v\n", err)
+		return exitHarness
+	}
+	defer f.clear()
 	began := time.Now()
 	r, err := explore.Run(f.options)
 	if err != nil {
@@ -99,6 +105,28 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer, su
 	return exitOK
 }
 
+// try makes sure that a tape can be written before the time for the search is spent. What is in
+// the file stays until there is one.
+func (f *exploreFlags) try() error {
+	if f.record == "" {
+		return nil
+	}
+	_, err := os.Stat(f.record)
+	f.made = errors.Is(err, os.ErrNotExist)
+	file, err := os.OpenFile(f.record, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// clear takes away the file that a tape was to be in, if there is none.
+func (f *exploreFlags) clear() {
+	if f.made {
+		_ = os.Remove(f.record) // it is empty
+	}
+}
+
 // keep writes the tape of a broken rule where one is wanted.
 func (f *exploreFlags) keep(r *explore.Result) error {
 	if f.record == "" || r.Violation == nil {
@@ -112,6 +140,7 @@ func (f *exploreFlags) keep(r *explore.Result) error {
 	if err != nil {
 		return err
 	}
+	f.made = false
 	return errors.Join(tape.Encode(file), file.Close())
 }
 

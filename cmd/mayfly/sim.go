@@ -188,6 +188,9 @@ func (f *simFlags) prepare(stdin io.Reader) (tape *sim.Tape, code int, err error
 	name, r := "standard input", stdin
 	if f.replay != "-" {
 		file, err := os.Open(f.replay)
+		if err == nil {
+			err = noDirectory(f.replay)
+		}
 		if err != nil {
 			return nil, exitHarness, fmt.Errorf("the tape cannot be read: %w", err)
 		}
@@ -195,7 +198,7 @@ func (f *simFlags) prepare(stdin io.Reader) (tape *sim.Tape, code int, err error
 		name, r = f.replay, file
 	}
 	if tape, err = sim.Decode(name, r); err != nil {
-		return nil, exitUsage, err
+		return nil, inputCode(err), err
 	}
 	o := &f.options
 	o.Seed, o.Tenants, o.For, o.Config, o.Schedule = tape.Seed, tape.Tenants, tape.For, tape.Config, tape.Schedule
