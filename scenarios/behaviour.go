@@ -39,6 +39,8 @@ const (
 	FailsSpawn Failure = "spawn" // no process comes to life
 	FailsExit  Failure = "exit"  // the process exits instead of answering initialize
 	FailsHang  Failure = "hang"  // initialize is never answered
+	// FailsReject answers initialize with an error, and leaves the process to whoever stops it.
+	FailsReject Failure = "reject"
 )
 
 // Answer is a way to answer a call.
@@ -88,7 +90,7 @@ func (b *Behaviour) apply(e Edit) (err error) {
 	case "call":
 		b.Call, err = parseDuration(e.Value)
 	case "fails":
-		b.Fails, err = choice(e, "never", FailsNever, FailsSpawn, FailsExit, FailsHang)
+		b.Fails, err = choice(e, "never", FailsNever, FailsSpawn, FailsExit, FailsHang, FailsReject)
 	case "answers":
 		b.Answers, err = choice(e, "ok", AnswersOK, AnswersReject, AnswersError, AnswersHang, AnswersExit, AnswersLost)
 	case "ignores":

@@ -424,7 +424,7 @@ func (c *checker) known(calls Calls) error {
 func (c *checker) expect(e Expect) error {
 	q := e.Query
 	switch q.Kind {
-	case Status, Tools, Claims, InFlight, Generation, WrittenOff:
+	case Status, Tools, Claims, InFlight, Told, Generation, WrittenOff:
 		return c.mcp(q.Agent, q.MCP)
 	case Events, Reasons:
 		return c.events(q.Agent, e.Want)

@@ -54,6 +54,8 @@
 //	set start_timeout 9s   bound of the time from the spawn to the server's first message, behind
 //	                       which connect_timeout begins. Default 0s: connect_timeout bounds both.
 //	set queue_timeout 8s   bound of the wait for room. Default 1m.
+//	set kill_grace 2s      time after SIGKILL from which a process counts as stuck. Default 0s,
+//	                       which is grace.
 //	set drain_grace 2s     what calls in flight get when the daemon stops. Default 5s.
 //	set max_live 2         processes that may be alive at a time
 //	set max_dialing 2      connects that may be under way at a time
@@ -82,7 +84,8 @@
 //	    connect  delay before it answers initialize
 //	    call     delay before it answers a call
 //	    fails    never, spawn (no process comes to life), exit (the process exits instead of
-//	             answering initialize), hang (initialize is never answered)
+//	             answering initialize), hang (initialize is never answered), reject (it is
+//	             answered with an error, and the process lives until it is stopped)
 //	    answers  ok, reject (a result with isError), error (a JSON-RPC error), hang (never),
 //	             exit (the process exits when the call arrives), lost* (the call fails in
 //	             transport, and the process lives on)
@@ -213,6 +216,7 @@
 //	                       on; - when only a reconnect helps, or nothing
 //	claims a m1            * how many claims there are of the peer behind m1, of all agents
 //	inflight a m1          * how many calls are in flight on it
+//	told a m1              * how many tools agent a was told of for m1 last, 0 for none
 //	generation a m1        * the number of its newest incarnation, 0 if there never was one
 //	written-off a m1       * how many of its processes were written off and have not ended
 //	replays a              * how many of the events of agent a, since agent a, were its standing told

@@ -110,6 +110,9 @@ func (c Expect) String() string {
 	return join("expect", q.String(), "=", c.Want)
 }
 
+// FormatDuration writes a duration as the language does, so that answers and files agree.
+func FormatDuration(d time.Duration) string { return duration(d) }
+
 // duration writes 90s as 1m30s and 60s as 1m: the standard text without empty units.
 func duration(d time.Duration) string {
 	s := d.String()

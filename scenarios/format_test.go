@@ -138,7 +138,7 @@ func (g *generator) plain() Behaviour {
 		Tools:       pick(g, []string{"echo"}, []string{"echo", "add"}, []string{"add", "echo", "x-y_z"}),
 		Connect:     pick(g, 0, time.Nanosecond, 300*time.Millisecond, 90*time.Second),
 		Call:        pick(g, 0, 1500*time.Microsecond, time.Hour),
-		Fails:       pick(g, FailsNever, FailsSpawn, FailsExit, FailsHang),
+		Fails:       pick(g, FailsNever, FailsSpawn, FailsExit, FailsHang, FailsReject),
 		Answers:     pick(g, AnswersOK, AnswersReject, AnswersError, AnswersHang, AnswersExit),
 		IgnoresEOF:  rapid.Bool().Draw(g.T, "eof"),
 		IgnoresTerm: rapid.Bool().Draw(g.T, "term"),

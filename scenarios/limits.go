@@ -42,6 +42,7 @@ type Settings struct {
 	// begins; 0: there is no such time of its own.
 	StartTimeout time.Duration
 	QueueTimeout time.Duration // bound of the wait for room
+	KillGrace    time.Duration // after SIGKILL, until a process counts as stuck; 0 is Grace
 	DrainGrace   time.Duration // what calls in flight get when the daemon stops
 	// Bounds of processes alive, connects under way, processes being created, connects that
 	// wait for room, and callers that wait for one peer. 0 leaves the bound to the daemon.
@@ -75,7 +76,7 @@ func (s Settings) Tick() time.Duration { return s.IdleTimeout / 4 }
 // that was under way before, and a call, with what claims wish and the wait for room where
 // there are such. A world that awaits longer reports an error.
 func (s Settings) AwaitBound() time.Duration {
-	each := 3*s.Grace + s.ConnectTimeout + s.StartTimeout + 4*s.Wished
+	each := 2*s.Grace + max(s.Grace, s.KillGrace) + s.ConnectTimeout + s.StartTimeout + 4*s.Wished
 	if s.MaxLive+s.MaxDialing+s.MaxSpawning > 0 {
 		each += s.QueueTimeout
 	}
@@ -99,6 +100,8 @@ func (s *Settings) field(name string) *time.Duration {
 		return &s.StartTimeout
 	case "queue_timeout":
 		return &s.QueueTimeout
+	case "kill_grace":
+		return &s.KillGrace
 	case "drain_grace":
 		return &s.DrainGrace
 	}
@@ -133,11 +136,11 @@ func (s *Settings) Apply(x Set) {
 }
 
 // settingNames are the words that field and bound know, in the order of the manual.
-var settingNames = append(slices.Clone(liveSettings), "failed_retry", "start_timeout", "queue_timeout", "drain_grace",
+var settingNames = append(slices.Clone(liveSettings), "failed_retry", "start_timeout", "queue_timeout", "kill_grace", "drain_grace",
 	"max_live", "max_dialing", "max_spawning", "max_queued", "max_waiters")
 
 // liveSettings are those that every daemon has.
 var liveSettings = []string{"idle_timeout", "connect_timeout", "call_timeout", "grace"}
 
 // mayBeZero are the times for which 0 means something.
-var mayBeZero = []string{"idle_timeout", "failed_retry", "start_timeout"}
+var mayBeZero = []string{"idle_timeout", "failed_retry", "start_timeout", "kill_grace"}

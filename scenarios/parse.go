@@ -414,7 +414,7 @@ func parseExpect(a *args) Command {
 	a.usage = kind.usage()
 	e := Expect{Query: Query{Kind: kind}, Want: join(value...)}
 	switch kind {
-	case Status, Tools, Claims, InFlight, Generation, WrittenOff:
+	case Status, Tools, Claims, InFlight, Told, Generation, WrittenOff:
 		e.Query.Agent, e.Query.MCP = a.name("agent"), a.name("MCP")
 	case Events, Reasons, Replays:
 		e.Query.Agent = a.name("agent")

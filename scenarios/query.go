@@ -24,6 +24,7 @@ const (
 	Retry      Kind = "retry"
 	Claims     Kind = "claims"
 	InFlight   Kind = "inflight"
+	Told       Kind = "told"
 	Generation Kind = "generation"
 	WrittenOff Kind = "written-off"
 	Replays    Kind = "replays"
@@ -35,13 +36,13 @@ const (
 var kinds = []string{
 	string(Status), string(Tools), string(Events), string(Spawns),
 	string(Running), string(Arrived), string(Result), string(Credential),
-	string(Refusal), string(Retry), string(Claims), string(InFlight), string(Generation),
+	string(Refusal), string(Retry), string(Claims), string(InFlight), string(Told), string(Generation),
 	string(WrittenOff), string(Replays), string(Reasons), string(Order), string(Peers),
 }
 
 // queryWorlds are the worlds that can answer a query, where not all can.
 var queryWorlds = map[Kind][]string{
-	Refusal: virtual, Retry: virtual, Claims: virtual, InFlight: virtual, Generation: virtual,
+	Refusal: virtual, Retry: virtual, Claims: virtual, InFlight: virtual, Told: virtual, Generation: virtual,
 	WrittenOff: virtual, Replays: virtual, Peers: virtual,
 	Reasons: pure, Order: pure,
 }
@@ -61,7 +62,7 @@ var (
 
 // Query is one question to a world. Only the fields that its kind needs are set:
 //
-//	Status, Tools               Agent, MCP; and so Claims, InFlight, Generation, WrittenOff
+//	Status, Tools               Agent, MCP; and so Claims, InFlight, Told, Generation, WrittenOff
 //	Events, Reasons, Replays    Agent
 //	Spawns, Running, Arrived    Server, and Token when only that credential counts
 //	Order                       Server
@@ -108,7 +109,7 @@ func (k Kind) checkValue(words []string) error {
 	case Retry:
 		d, err := parseDuration(w)
 		ok = w == None || err == nil && duration(d) == w
-	case Tools, Spawns, Running, Arrived, Claims, InFlight, Generation, WrittenOff, Replays, Peers:
+	case Tools, Spawns, Running, Arrived, Claims, InFlight, Told, Generation, WrittenOff, Replays, Peers:
 		n, err := strconv.Atoi(w)
 		ok = err == nil && n >= 0 && strconv.Itoa(n) == w
 	case Credential:
@@ -129,7 +130,7 @@ func (k Kind) valueForm() string {
 		return strings.Join(statusWords, "|")
 	case Result:
 		return strings.Join(resultWords, "|")
-	case Tools, Spawns, Running, Arrived, Claims, InFlight, Generation, WrittenOff, Replays, Peers:
+	case Tools, Spawns, Running, Arrived, Claims, InFlight, Told, Generation, WrittenOff, Replays, Peers:
 		return "a number"
 	case Refusal:
 		return strings.Join(refusalWords, "|") + ", with :" + strings.Join(failureWords, "|") + " behind failed, or - for none"
@@ -166,7 +167,7 @@ func (k Kind) usage() string {
 		return "expect refusal c1 = failed:connect"
 	case Retry:
 		return "expect retry c1 = 4s"
-	case Claims, InFlight, Generation, WrittenOff:
+	case Claims, InFlight, Told, Generation, WrittenOff:
 		return "expect " + string(k) + " a m1 = 1"
 	case Replays:
 		return "expect replays a = 0"

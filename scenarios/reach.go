@@ -57,6 +57,12 @@ func limits(c Command) (all []limit) {
 	return all
 }
 
+// AnsweredIn says whether a world can answer a query of this kind.
+func (k Kind) AnsweredIn(world string) bool {
+	worlds, limited := queryWorlds[k]
+	return !limited || slices.Contains(worlds, world)
+}
+
 // limits lists the options that not every world can do.
 func (b Behaviour) limits() (all []limit) {
 	for _, o := range []struct {
