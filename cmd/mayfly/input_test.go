@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,31 @@ func badFile(t *testing.T, args []string, path string, code int) {
 	}
 	if said := strings.TrimSuffix(err.String(), "\n"); !strings.Contains(said, path) || strings.Contains(said, "\n") || strings.Contains(said, "speed") {
 		t.Errorf("%q: stderr names %s in one sentence? %q", args, path, said)
+	}
+}
+
+// TestTapeFromAPipe: a pipe is read like a file, and leaves nothing behind.
+func TestTapeFromAPipe(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(dir, "spool"))
+	tape := filepath.Join(dir, "a.tape")
+	if err := os.Mkdir(os.Getenv("TMPDIR"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var out, replayed, err bytes.Buffer
+	if code := run(t.Context(), []string{"sim", "-tenants", "2", "-for", "1h", "-record", tape}, strings.NewReader(""), &out, &err); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, err.String())
+	}
+	text, e := os.ReadFile(tape)
+	if e != nil {
+		t.Fatal(e)
+	}
+	pipe := io.MultiReader(bytes.NewReader(text))
+	if code := run(t.Context(), []string{"sim", "-replay", "-"}, pipe, &replayed, &err); code != exitOK || !strings.Contains(replayed.String(), "the same run as recorded") {
+		t.Errorf("exit code %d: %s%s", code, replayed.String(), err.String())
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

@@ -185,19 +185,12 @@ func (f *simFlags) prepare(stdin io.Reader) (tape *sim.Tape, code int, err error
 	if f.replay == "" {
 		return nil, exitOK, nil
 	}
-	name, r := "standard input", stdin
-	if f.replay != "-" {
-		file, err := os.Open(f.replay)
-		if err == nil {
-			err = noDirectory(f.replay)
-		}
-		if err != nil {
-			return nil, exitHarness, fmt.Errorf("the tape cannot be read: %w", err)
-		}
-		defer file.Close()
-		name, r = f.replay, file
+	in, err := openInput(f.replay, stdin)
+	if err != nil {
+		return nil, inputCode(err), fmt.Errorf("the tape cannot be read: %w", err)
 	}
-	if tape, err = sim.Decode(name, r); err != nil {
+	defer in.close()
+	if tape, err = sim.Decode(in.name, in); err != nil {
 		return nil, inputCode(err), err
 	}
 	o := &f.options
