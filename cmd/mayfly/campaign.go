@@ -21,7 +21,7 @@ const campaignUsage = `usage: mayfly sim campaign [flags]
 
 Runs many seeds and keeps what they came to in a directory: a line for each seed, and for each
 distinct failure its tape, a small one and a scenario. The same command again goes on where the
-last one ended, however it ended. Results are the same whatever -workers and however often that was.
+last one ended, however it ended, and so does one with more -seeds. Results are the same whatever -workers and however often that was.
 What is not given is drawn from each seed. Exit code 1 means that a rule was broken, or that a
 rare situation never came about; 4 that the campaign was stopped before its end.
 
