@@ -19,6 +19,28 @@ var unsayable = map[string]string{
 	"keeps waiting for what was written off": "outlived SIGKILL", // it ignores what is written off without a ticket
 }
 
+// minLive is how many of their scenarios mean the same in real time.
+const minLive = 12
+
+// TestToScenarioWorlds: the only line names the worlds that a file is for: none when all are, and
+// the machine alone where a host could do two things of one instant in another order.
+func TestToScenarioWorlds(t *testing.T) {
+	all := allMutants()
+	for name, want := range map[string]string{
+		"dials upon a declaration":      "declare a m1 S\nexpect spawns S = 0\n", // in all
+		"evicts early":                  "\nonly machine host\n",
+		"lets one too many live":        "\nonly machine host\n",
+		"refuses before its time":       "\nonly machine\n",
+		"serves the last to come first": "\nonly machine\n",
+	} {
+		c := scenarioOf(t, all[name])
+		text := string(scenarios.Format(c.File))
+		if !strings.Contains(text, want) || c.File.RunsIn(scenarios.Live) == strings.Contains(text, "\nonly ") {
+			t.Errorf("%s: want %q in\n%s", name, want, text)
+		}
+	}
+}
+
 // scenarioOf shrinks a planted bug to a scenario.
 func scenarioOf(t *testing.T, m *mutant) *Counterexample {
 	t.Helper()
@@ -60,7 +82,7 @@ func judged(f *scenarios.File, subject func(lifecycle.Config) Subject) error {
 // run it.
 func TestToScenario(t *testing.T) {
 	all := allMutants()
-	n := 0
+	n, live := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
 			m := all[name]
@@ -68,6 +90,9 @@ func TestToScenario(t *testing.T) {
 			text := string(scenarios.Format(c.File))
 			if err := verdict(t, c.File, NewMachine); err != nil {
 				t.Errorf("the machine fails it: %v\n%s", err, text)
+			}
+			if c.Gap == "" && c.File.RunsIn(scenarios.Live) {
+				live++
 			}
 			if c.Gap == "" {
 				n++
@@ -81,6 +106,9 @@ func TestToScenario(t *testing.T) {
 	}
 	if t.Logf("%d of %d planted bugs became scenarios", n, len(all)); n < len(all)-len(unsayable) {
 		t.Errorf("%d of %d planted bugs became scenarios, want all but %d", n, len(all), len(unsayable))
+	}
+	if live < minLive {
+		t.Errorf("%d scenarios can be run against a live daemon, want %d", live, minLive)
 	}
 }
 

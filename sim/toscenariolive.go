@@ -21,6 +21,9 @@ func (x *translator) limit(f *scenarios.File) {
 	if slices.Contains(worlds, scenarios.Live) && !x.livable(f) {
 		worlds = withoutLive(f)
 	}
+	if !x.tieless(f) {
+		worlds = []string{scenarios.Machine}
+	}
 	all := len(worlds) == 3
 	for i, l := range f.Lines {
 		if _, ok := l.Command.(scenarios.Only); !ok {
@@ -62,6 +65,52 @@ func (x *translator) livable(f *scenarios.File) bool {
 		}
 	}
 	return true
+}
+
+// tieless says that a file does not depend on the order of things that happen at one instant, which
+// a host with its goroutines does not promise: a correct lifecycle passes it also when every server
+// is a little slower, or faster, than written.
+func (x *translator) tieless(f *scenarios.File) bool {
+	for _, shift := range []time.Duration{-1, 1} {
+		report, err := x.run(jittered(f, shift), x.opt.Correct)
+		if err != nil || report.Err() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// jittered is a file whose servers take a little longer or shorter. Pauses are long enough for both.
+func jittered(f *scenarios.File, shift time.Duration) *scenarios.File {
+	other := *f
+	other.Lines = slices.Clone(f.Lines)
+	jitter := func(d *time.Duration) {
+		if *d > 0 {
+			*d += shift
+		}
+	}
+	for i, l := range f.Lines {
+		switch c := l.Command.(type) {
+		case scenarios.Advance:
+			other.Lines[i].Command = scenarios.Advance{By: c.By + 10*max(0, shift)}
+		case scenarios.Server:
+			b := &c.Behaviour
+			for _, d := range []*time.Duration{&b.Connect, &b.Call, &b.Spawn, &b.Says, &b.Stop} {
+				jitter(d)
+			}
+			other.Lines[i].Command = c
+		case scenarios.Change:
+			c.Edits = slices.Clone(c.Edits)
+			for k, e := range c.Edits {
+				if d, err := time.ParseDuration(e.Value); err == nil {
+					jitter(&d)
+					c.Edits[k].Value = d.String()
+				}
+			}
+			other.Lines[i].Command = c
+		}
+	}
+	return &other
 }
 
 // whole says that times are whole seconds.
