@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -19,7 +16,7 @@ const exploreUsage = `usage: mayfly sim explore [flags]
 
 Searches every state that the lifecycle machine can get into with a few agents, configs and
 faults, breadth first, and checks each step. A broken rule ends the search with exit code 1
-and the shortest way to it. Equal flags give equal output, byte for byte; speed is on stderr.
+and the shortest way to it. Times that differ make the space larger. Equal flags give equal output, byte for byte; speed is on stderr.
 Exit code 4 means that -max-states ended the search, so nothing is said about the rest.
 
 `
@@ -35,12 +32,7 @@ type exploreFlags struct {
 func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
 	f := &exploreFlags{options: explore.Options{Config: explore.DefaultConfig()}}
 	o, c := &f.options, &f.options.Config
-	fs := flag.NewFlagSet("mayfly sim explore", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprint(stderr, exploreUsage)
-		fs.PrintDefaults()
-	}
+	fs := newFlags("mayfly sim explore", exploreUsage, stderr)
 	fs.IntVar(&o.Agents, "agents", 2, "agents that claim and call")
 	fs.IntVar(&o.Configs, "configs", 2, "configs that they may claim")
 	fs.IntVar(&o.Names, "names", 1, "names that each may claim under")
@@ -50,10 +42,7 @@ func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
 	fs.IntVar(&o.States, "max-states", 20<<20, fmt.Sprintf("states to keep, %d bytes each", explore.BytesPerState))
 	fs.BoolVar(&o.Drain, "drain", true, "let the machine be drained")
 	fs.IntVar(&o.Model, "model", 50_000, "the first states from which every move is also held to the model of the specification, each for some 0.1 ms")
-	fs.DurationVar(&c.IdleTimeout, "idle-timeout", c.IdleTimeout, "T; times that differ make the space larger")
-	fs.DurationVar(&c.ConnectTimeout, "connect-timeout", c.ConnectTimeout, "bound of one connect")
-	fs.DurationVar(&c.CallTimeout, "call-timeout", c.CallTimeout, "bound of one call")
-	fs.IntVar(&c.MaxLive, "max-live", 0, "processes and sessions at a time; 0 is unbounded")
+	defineConfig(fs, c, "idle-timeout", "connect-timeout", "call-timeout", "max-live")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.StringVar(&f.record, "record", "", "write the way to a broken rule as a tape of mayfly sim to `FILE`")
 	faults := fs.String("faults", "none", "how often what goes wrong on one way: none, each, or a list such as exit,late=2; each may begin a list")
@@ -212,9 +201,5 @@ func (f *exploreFlags) printJSON(w io.Writer, r *explore.Result) {
 	if v := r.Violation; v != nil {
 		out.Violation = &exploreViolation{v.ID, v.Clause, v.Text, v.Detail, explore.Explain(f.options, r.Moves)}
 	}
-	b, err := json.MarshalIndent(out, "", "  ")
-	if err != nil {
-		panic("SIM-2: a report of plain data does not encode: " + err.Error())
-	}
-	fmt.Fprintln(w, strings.TrimSpace(string(b)))
+	writeJSON(w, out)
 }
