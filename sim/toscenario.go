@@ -62,21 +62,24 @@ type translator struct {
 	played *Tape // with the plan of every incarnation
 	broken *Violation
 	opt    ScenarioOptions
+	wide   bool // questions that not every world can answer are asked, too
 }
 
 // translate tries one way of writing after the other, the plainest first.
 func (x *translator) translate() (*Counterexample, error) {
-	var first *script
+	var scripts []*script
 	manners := x.manners()
-	for _, m := range manners {
-		s := x.write(m)
-		if first == nil {
-			first = s
-		}
-		if f := x.tell(s); f != nil {
-			return x.finish(f, ""), nil
+	for _, x.wide = range []bool{false, true} { // what everybody can be asked tells more to more people
+		for i, m := range manners {
+			if !x.wide {
+				scripts = append(scripts, x.write(m))
+			}
+			if f := x.tell(scripts[i]); f != nil {
+				return x.finish(f, ""), nil
+			}
 		}
 	}
+	first := scripts[0]
 	if f := x.demandAny(manners); f != nil {
 		return x.finish(f, ""), nil
 	}

@@ -257,7 +257,9 @@ func (s *script) everything(i int) []scenarios.Expect {
 	for _, l := range s.lines[:i+1] {
 		q.see(l.c)
 	}
-	return q.all()
+	return slices.DeleteFunc(q.all(), func(e scenarios.Expect) bool {
+		return !s.x.wide && !e.Query.Kind.AnsweredIn(scenarios.Live)
+	})
 }
 
 // questions are what a scenario has named so far.
