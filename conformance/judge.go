@@ -49,7 +49,11 @@ const (
 	seenEqual    = "equal"    // something is as expected
 	seenTimeout  = "timeout"  // something ends at a timeout, Limit
 	seenEviction = "eviction" // an unused peer is stopped after T, Limit
+	seenSample   = "sample"   // one of a series that What names; nothing is owed, answers are made of it
 )
+
+// observationKinds are all of them.
+var observationKinds = []string{seenEqual, seenTimeout, seenEviction, seenSample}
 
 // observation is something that was measured or compared. What was expected of an interval
 // follows from Limit and the judge's margins.

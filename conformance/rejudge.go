@@ -199,7 +199,7 @@ func (c *Capture) validate() error {
 func (a *attemptRecord) validate() error {
 	for i, o := range a.Seen {
 		switch {
-		case o.Kind != seenEqual && o.Kind != seenTimeout && o.Kind != seenEviction:
+		case !slices.Contains(observationKinds, o.Kind):
 			return refused("observation %d of %s has the kind %q, which this judge does not know", i+1, a.Check, o.Kind)
 		case o.Min > o.Max || o.Limit < 0 || o.Overshoot < 0:
 			return refused("observation %d of %s is no interval: [%v, %v]", i+1, a.Check, o.Min, o.Max)
