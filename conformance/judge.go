@@ -49,11 +49,12 @@ const (
 	seenEqual    = "equal"    // something is as expected
 	seenTimeout  = "timeout"  // something ends at a timeout, Limit
 	seenEviction = "eviction" // an unused peer is stopped after T, Limit
+	seenAgeing   = "ageing"   // a failed peer is tried again after T, Limit
 	seenSample   = "sample"   // one of a series that What names; nothing is owed, answers are made of it
 )
 
 // observationKinds are all of them.
-var observationKinds = []string{seenEqual, seenTimeout, seenEviction, seenSample}
+var observationKinds = []string{seenEqual, seenTimeout, seenEviction, seenAgeing, seenSample}
 
 // observation is something that was measured or compared. What was expected of an interval
 // follows from Limit and the judge's margins.
@@ -70,20 +71,21 @@ type observation struct {
 	Min       time.Duration `json:"min,omitempty"` // of what was observed
 	Max       time.Duration `json:"max,omitempty"`
 	Overshoot time.Duration `json:"overshoot,omitempty"` // of the control meanwhile
+	Grain     time.Duration `json:"grain,omitempty"`     // noise beyond which it says nothing of "late"; zero means an eighth of Limit
 }
 
 func (o observation) took() interval { return interval{o.Min, o.Max} }
 
 // allowed is the interval in which an observation must lie.
 func (m margins) allowed(o observation) interval {
-	if o.Kind == seenEviction {
+	if o.Kind == seenEviction || o.Kind == seenAgeing {
 		return interval{o.Limit, o.Limit + m.tick(o.Limit)}
 	}
 	return interval{o.Limit, o.Limit + m.slack + o.Overshoot}
 }
 
 // look judges one observation by itself; nil means that nothing speaks against the daemon.
-// Samples of evictions are judged together, by evictions.
+// Samples of windows are judged together, by windows.
 func (m margins) look(o observation) *ruling {
 	switch bad := (&ruling{verdict: Fail, expected: o.Expected, observed: o.Observed, evidence: o.Says}); o.Kind {
 	case seenEqual:
@@ -106,17 +108,6 @@ func (m margins) look(o observation) *ruling {
 		}
 	}
 	return nil
-}
-
-// evictionsOf gathers the samples among observations; T is zero if there are none.
-func evictionsOf(seen []observation) (t time.Duration, samples []sample) {
-	for _, o := range seen {
-		if o.Kind == seenEviction {
-			t = o.Limit
-			samples = append(samples, sample{o.took(), o.Overshoot})
-		}
-	}
-	return t, samples
 }
 
 // ending judges how an attempt ended, with what was seen until then.
@@ -167,9 +158,8 @@ func (m margins) all(e ending, seen []observation) ruling {
 		bad[0].evidence = strings.Join(texts, "\n")
 		return bad[0]
 	}
-	if t, samples := evictionsOf(seen); len(samples) > 0 {
-		r, _ := m.evictions(t, samples)
-		return r
+	if all := windows(seen); len(all) > 0 {
+		return m.windows(all)
 	}
 	return ruling{verdict: Pass, evidence: e.Text}
 }
