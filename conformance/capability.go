@@ -45,7 +45,9 @@ var byHandNeeds = map[string][]Capability{
 	"sigterm-ends-everything": {Process, Grace, Frames}, "kill-9-keeps-the-acknowledged": {Process, Restart, Frames},
 	"kill-9-leaves-no-server": {Process, Frames}, "second-daemon-refused": {Process, Frames}, "unusable-home": {Process, Frames},
 	"silent-client-delays-nobody": {Frames},
-	auditID:                       {Restart},
+	timingIdle:                    {IdleTimeout}, timingRetry: {IdleTimeout}, timingSpawn: {}, timingPeers: {}, timingConnect: {ConnectTimeout}, timingReconnect: {},
+	coldStartID: {IdleTimeout},
+	auditID:     {Restart},
 }
 
 // Capabilities are what the check needs of a target.

@@ -21,6 +21,7 @@ type Check struct {
 	// when it is asked for by name.
 	Needs []string
 
+	only  Profile       // runs in no other profile than this one, and is no part of a certificate
 	cost  time.Duration // roughly what it takes; long ones are started first
 	quiet bool          // measures times: nothing runs beside it
 	timed bool          // its margins are times: a noisy window is discarded

@@ -33,6 +33,7 @@ type control struct {
 	mu     sync.Mutex
 	stalls []stall // delays over a period
 	worst  time.Duration
+	fired  int           // readings of the timer
 	spawn  time.Duration // the quickest start of a process so far
 }
 
@@ -86,11 +87,18 @@ func (c *control) watchTimer() {
 		timer.Reset(controlPeriod)
 		select {
 		case <-timer.C:
+			c.fire()
 			c.record(due, time.Now())
 		case <-c.stop:
 			return
 		}
 	}
+}
+
+func (c *control) fire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fired++
 }
 
 func (c *control) record(due, now time.Time) {
@@ -121,7 +129,7 @@ func (c *control) overshoot(from, to time.Time) time.Duration {
 func (c *control) noise() Noise {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := Noise{PeriodMS: ms(controlPeriod), WorstMS: ms(c.worst), Stalls: len(c.stalls), SpawnMS: ms(c.spawn)}
+	n := Noise{PeriodMS: ms(controlPeriod), WorstMS: ms(c.worst), Stalls: len(c.stalls), SpawnMS: ms(c.spawn), Readings: c.fired}
 	for _, s := range c.stalls {
 		if s.to.Sub(s.from) > 10*controlPeriod {
 			n.LongStalls++

@@ -48,13 +48,14 @@ type ending struct {
 const (
 	seenEqual    = "equal"    // something is as expected
 	seenTimeout  = "timeout"  // something ends at a timeout, Limit
+	seenWithin   = "within"   // something ends by a bound, Limit, and may end before it
 	seenEviction = "eviction" // an unused peer is stopped after T, Limit
 	seenAgeing   = "ageing"   // a failed peer is tried again after T, Limit
 	seenSample   = "sample"   // one of a series that What names; nothing is owed, answers are made of it
 )
 
 // observationKinds are all of them.
-var observationKinds = []string{seenEqual, seenTimeout, seenEviction, seenAgeing, seenSample}
+var observationKinds = []string{seenEqual, seenTimeout, seenWithin, seenEviction, seenAgeing, seenSample}
 
 // observation is something that was measured or compared. What was expected of an interval
 // follows from Limit and the judge's margins.
@@ -78,8 +79,11 @@ func (o observation) took() interval { return interval{o.Min, o.Max} }
 
 // allowed is the interval in which an observation must lie.
 func (m margins) allowed(o observation) interval {
-	if o.Kind == seenEviction || o.Kind == seenAgeing {
+	switch o.Kind {
+	case seenEviction, seenAgeing:
 		return interval{o.Limit, o.Limit + m.tick(o.Limit)}
+	case seenWithin:
+		return interval{0, o.Limit + m.slack + o.Overshoot}
 	}
 	return interval{o.Limit, o.Limit + m.slack + o.Overshoot}
 }
@@ -104,6 +108,11 @@ func (m margins) look(o observation) *ruling {
 			return bad
 		case o.Min > m.allowed(o).max:
 			bad.evidence = fmt.Sprintf("%s ended after %v; its timeout is %v", o.What, o.took(), o.Limit)
+			return bad
+		}
+	case seenWithin:
+		if bad.expected, bad.observed = m.allowed(o).String(), o.took().String(); o.Min > m.allowed(o).max {
+			bad.evidence = fmt.Sprintf("%s ended after %v; its bound is %v", o.What, o.took(), o.Limit)
 			return bad
 		}
 	}

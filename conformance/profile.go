@@ -39,11 +39,10 @@ func quickChecks() []Check {
 	return slices.DeleteFunc(Catalogue(), func(c Check) bool { return c.quiet || c.cost > maxQuick })
 }
 
-// timingProfile are the checks that measure, and the two that answer what the environment of
-// a server holds.
-func timingProfile() []Check {
-	return slices.Concat(timingChecks())
-}
+// answering are checks of the catalogue that answer a question which no measurement does.
+var answering = []string{"overlay-by-name", "minimal-environment"}
 
-// timingChecks are the checks of the timing profile alone.
-func timingChecks() []Check { return nil }
+// timingProfile are the checks that measure, and those that answer beside them.
+func timingProfile() []Check {
+	return slices.DeleteFunc(Everything(), func(c Check) bool { return c.only != Timing && !slices.Contains(answering, c.ID) })
+}

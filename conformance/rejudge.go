@@ -25,13 +25,16 @@ func (c *Capture) Report() *Report { return c.judged(granted) }
 func (c *Capture) judged(m margins) *Report {
 	r := &Report{
 		Schema: ReportSchema, Suite: c.run.Suite, Target: c.run.Target.Name, Started: c.run.Started,
-		DurationMS: c.end.DurationMS, Partial: c.run.Partial, Rerun: c.run.Rerun, Noise: c.end.Noise, capture: c,
+		DurationMS: c.end.DurationMS, Partial: c.run.Partial, Profile: c.run.Profile, Rerun: c.run.Rerun, Noise: c.end.Noise, capture: c,
 		Dialect: c.run.Dialect,
 	}
+	seen := map[string][]observation{}
 	for _, info := range c.run.Checks {
-		_, result := c.counted(m, info)
+		a, result := c.counted(m, info)
 		r.Checks = append(r.Checks, result)
+		seen[info.ID] = a.Seen
 	}
+	r.Answers = evidence{r.Checks, seen}.answers()
 	r.Checks = append(r.Checks, c.end.Audit.result())
 	return r
 }

@@ -28,11 +28,15 @@ type Report struct {
 	DurationMS int64     `json:"duration_ms"`
 	// Partial is set when only some checks were asked for: nothing is certified by them.
 	Partial bool `json:"partial,omitempty"`
+	// Profile says by which choice the checks were made, if not by name and not all.
+	Profile Profile `json:"profile,omitempty"`
 	// Rerun is the command that runs a check again, up to the flag -check. Empty means
 	// "mayfly certify".
 	Rerun  string   `json:"rerun,omitempty"`
 	Noise  Noise    `json:"noise"`
 	Checks []Result `json:"checks"`
+	// Answers are those to the open questions of RFC 0204 which the run gives.
+	Answers []Answer `json:"answers,omitempty"`
 
 	capture *Capture // what it was judged from, if anything
 }
@@ -49,10 +53,21 @@ func (r *Report) again(id string) string {
 // a process started now and then beside the daemons, had to suffer.
 type Noise struct {
 	PeriodMS   int64 `json:"period_ms"`
-	WorstMS    int64 `json:"worst_ms"`    // longest delay
-	Stalls     int   `json:"stalls"`      // delays over one period
-	LongStalls int   `json:"long_stalls"` // delays over ten periods
-	SpawnMS    int64 `json:"spawn_ms"`    // quickest start of a process; what others took more counts as a delay
+	WorstMS    int64 `json:"worst_ms"`           // longest delay
+	Stalls     int   `json:"stalls"`             // delays over one period
+	LongStalls int   `json:"long_stalls"`        // delays over ten periods
+	SpawnMS    int64 `json:"spawn_ms"`           // quickest start of a process; what others took more counts as a delay
+	Readings   int   `json:"readings,omitempty"` // how often the timer fired: a delay was possible as often
+}
+
+// String is the noise certificate in words.
+func (n Noise) String() string {
+	s := fmt.Sprintf("Noise certificate: a timer of %d ms beside the daemons was late by %d ms at worst, %d times by more than its period and %d times by more than ten",
+		n.PeriodMS, n.WorstMS, n.Stalls, n.LongStalls)
+	if n.Readings > 0 {
+		s += fmt.Sprintf(", of %d readings (%.2f %% late)", n.Readings, 100*float64(n.Stalls)/float64(n.Readings))
+	}
+	return s + fmt.Sprintf("; the quickest start of a process took %d ms, and what others took more counts as a delay. Samples were discarded for this alone, never for their outcome.", n.SpawnMS)
 }
 
 // Result is the verdict on one check.
@@ -115,8 +130,16 @@ func (r *Report) Table(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s %s (%s, %s): %s\n  %s\n  again: %s\n",
 			c.Verdict, c.ID, c.Level, strings.Join(c.Clauses, " "), c.Title, c.Evidence, r.again(c.ID))
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", r.Summary())
-	return err
+	if _, err := fmt.Fprintf(w, "\n%s\n", r.Summary()); err != nil {
+		return err
+	}
+	if len(r.Answers) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(w, "\n%s\n", r.Noise); err != nil {
+		return err
+	}
+	return WriteAnswers(w, r.Answers)
 }
 
 // Summary is one line for each level and one about the run.
@@ -134,7 +157,10 @@ func (r *Report) Summary() string {
 	if r.Dialect != nil {
 		fmt.Fprintf(&b, "dialect: %s\n", r.Dialect)
 	}
-	if r.Partial {
+	switch {
+	case r.Profile != "":
+		fmt.Fprintf(&b, "PROFILE %s: only the checks of this profile; this certifies nothing\n", r.Profile)
+	case r.Partial:
 		b.WriteString("PARTIAL: only the checks that were asked for; this certifies nothing\n")
 	}
 	fmt.Fprintf(&b, "%s: %d checks of %s in %.1fs, suite %s; the control was late by %d ms at worst",

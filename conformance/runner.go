@@ -41,6 +41,8 @@ const (
 type Options struct {
 	// Checks to run. Nil means Catalogue.
 	Checks []Check
+	// Profile says in the report by which choice the checks were made. Empty means none.
+	Profile Profile
 	// Parallel is how many checks may run side by side. Zero means five for each processor.
 	Parallel int
 	// Progress, if set, is told about every result when it is there, in no order, by one
@@ -302,7 +304,7 @@ func (s *session) capture(began time.Time, partial bool) *Capture {
 	slices.SortStableFunc(s.attempts, func(a, b attemptRecord) int { return cmp.Compare(order[a.Check], order[b.Check]) })
 	return &Capture{
 		run: runRecord{Record: recordRun, Schema: CaptureSchema, Suite: Suite, Catalogue: CatalogueHash(), Target: s.target.info(), Dialect: s.target.dialect,
-			Started: began.UTC().Truncate(time.Second), Partial: partial, Rerun: s.opts.Rerun, Checks: infos(s.opts.Checks)},
+			Started: began.UTC().Truncate(time.Second), Partial: partial, Profile: s.opts.Profile, Rerun: s.opts.Rerun, Checks: infos(s.opts.Checks)},
 		attempts: s.attempts,
 		end: endRecord{Record: recordEnd, Attempts: len(s.attempts), DurationMS: ms(time.Since(began)),
 			Noise: s.control.noise(), Audit: s.audited()},

@@ -115,7 +115,7 @@ func rerun(fs *flag.FlagSet) string {
 	words := []string{"mayfly certify"}
 	fs.Visit(func(f *flag.Flag) {
 		switch f.Name {
-		case "check", "report", "json", "parallel", "known", "key":
+		case "check", "profile", "report", "json", "parallel", "known", "key":
 		default:
 			words = append(words, "-"+f.Name, quoted(veiled(f.Value.String())))
 		}
