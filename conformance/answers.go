@@ -84,7 +84,7 @@ func (e evidence) series(check, kind, prefix string) (out []observation) {
 type answerer func(e evidence) (Answer, bool)
 
 // answerers are asked in this order.
-var answerers = []answerer{}
+var answerers = []answerer{idleAnswer, gateAnswer, retryAnswer, hungAnswer, overlayAnswer}
 
 // answers makes all answers that the evidence allows.
 func (e evidence) answers() (out []Answer) {
@@ -112,9 +112,7 @@ func WriteAnswers(w io.Writer, answers []Answer) error {
 		if a.Confidence != "" {
 			text += "  Confidence: " + a.Confidence + "\n"
 		}
-		for _, n := range a.Numbers {
-			text += "    " + n.String() + "\n"
-		}
+		text += a.figures()
 		if _, err := io.WriteString(w, text); err != nil {
 			return err
 		}

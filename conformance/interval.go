@@ -47,10 +47,13 @@ type window struct {
 	samples []sample
 }
 
-// windows sorts observations into windows, in the order in which they began.
-func windows(seen []observation) (out []*window) {
+// windows sorts what is judged together into windows, in the order in which they began.
+func windows(seen []observation) []*window { return windowsOf(seen, seenEviction, seenAgeing) }
+
+// windowsOf sorts observations of some kinds into windows.
+func windowsOf(seen []observation, kinds ...string) (out []*window) {
 	for _, o := range seen {
-		if o.Kind != seenEviction && o.Kind != seenAgeing {
+		if !slices.Contains(kinds, o.Kind) {
 			continue
 		}
 		i := slices.IndexFunc(out, func(w *window) bool { return w.kind == o.Kind && w.t == o.Limit })
