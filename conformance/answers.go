@@ -84,7 +84,7 @@ func (e evidence) series(check, kind, prefix string) (out []observation) {
 type answerer func(e evidence) (Answer, bool)
 
 // answerers are asked in this order.
-var answerers = []answerer{idleAnswer, gateAnswer, retryAnswer, hungAnswer, overlayAnswer}
+var answerers = []answerer{idleAnswer, gateAnswer, retryAnswer, hungAnswer, coldStartAnswer, overlayAnswer}
 
 // answers makes all answers that the evidence allows.
 func (e evidence) answers() (out []Answer) {
