@@ -16,7 +16,7 @@ import (
 
 const (
 	// coldStartID is the check that measures what a conversation pays for an eviction.
-	coldStartID = "cold-start-measured"
+	coldStartID = "timing-cold-start"
 	// coldSeries is what its observations begin with.
 	coldSeries = "cold-start/"
 )

@@ -16,6 +16,7 @@ import (
 )
 
 const certifyUsage = `usage: mayfly certify [flags]
+       mayfly certify -explore [-steps N] [-seed N] [flags]
        mayfly certify list [-json]
        mayfly certify selftest [-run PATTERN] [-full] [-json]
        mayfly certify rejudge [flags] DIR
@@ -55,8 +56,8 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		fmt.Fprint(stderr, targetUsage())
 	}
 	to := addTargetFlags(fs)
+	wander := addWanderFlags(fs)
 	ids := fs.String("check", "", "run only these checks, by id, with commas in between")
-	profile := fs.String("profile", string(conformance.Full), "choice of checks: "+profileNames)
 	dir := fs.String("report", "mayfly-report", "directory for the report: "+reportFiles)
 	also := addVerdictFlags(fs)
 	asJSON := fs.Bool("json", false, "print the report as JSON in place of the table")
@@ -73,18 +74,21 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		}
 		opts.Checks = checks
 	}
-	if err := choose(&opts, conformance.Profile(*profile), isSet(fs, "profile")); err != nil {
-		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
-		return exitUsage
-	}
 	if *parallel < 0 || *parallel > 256 {
 		fmt.Fprintf(stderr, "mayfly certify: -parallel is %d; use 1 to 256\n", *parallel)
+		return exitUsage
+	}
+	if err := wander.check(fs); err != nil {
+		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
 		return exitUsage
 	}
 	target, code, err := to.target(fs)
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
 		return code
+	}
+	if *wander.on {
+		return wander.explore(ctx, target, conformance.ExploreOptions{Parallel: *parallel}, *dir, *asJSON, stdout, stderr)
 	}
 	if err := also.read(opts.Checks != nil); err != nil {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
@@ -97,23 +101,6 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		return exitHarness
 	}
 	return also.finish(report, *dir, stdout, stderr, func() error { return show(report, *asJSON, *dir, stdout) })
-}
-
-// profileNames says in the usage what a profile is for.
-const profileNames = "quick (what can be seen in seconds), full (the whole catalogue, which a certificate wants) or\ntiming (measurements, some minutes, and answers to the open questions of RFC 0204)"
-
-// choose makes the choice of a profile. The full one is what is run without any choice.
-func choose(o *conformance.Options, p conformance.Profile, asked bool) error {
-	checks, err := p.Checks()
-	switch {
-	case err != nil:
-		return err
-	case asked && o.Checks != nil:
-		return errors.New("-profile and -check both choose checks; use one of them")
-	case p != conformance.Full && o.Checks == nil:
-		o.Checks, o.Profile = checks, p
-	}
-	return nil
 }
 
 // parsed parses flags and says whether that is all there is to do.
