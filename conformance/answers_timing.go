@@ -180,6 +180,11 @@ func hungAnswer(e evidence) (Answer, bool) {
 	var words, tested []string
 	if e.verdict(timingConnect) != "" {
 		all := windowsOf(e.seen[timingConnect], seenTimeout)
+		for _, w := range all {
+			for i, x := range w.samples { // what the caller waits begins with its call
+				w.samples[i].took.min = x.took.max
+			}
+		}
 		slices.SortFunc(all, func(x, y *window) int { return int(x.t - y.t) })
 		words = append(words, e.opening(timingConnect, "A connect that hangs ends at the connect timeout, with its process, and its peer is Failed with a reason."))
 		if alpha, beta, ok := fitted(all); ok {

@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Profile is a choice of checks.
@@ -31,12 +33,28 @@ func (p Profile) Checks() ([]Check, error) {
 	return nil, fmt.Errorf("there is no profile %q; use one of %v", string(p), Profiles())
 }
 
-// maxQuick is what a check of the quick profile may wait by itself.
-const maxQuick = 3e9
+// maxQuick is what a check of the quick profile may wait by itself, unless it is the shortest
+// that shows a MUST.
+const maxQuick = 3 * time.Second
 
-// quickChecks are those of the catalogue that take little time and need no silence.
+// quickChecks are those of the catalogue that wait little and need no silence, and for each MUST
+// that none of them shows the shortest one that does.
 func quickChecks() []Check {
-	return slices.DeleteFunc(Catalogue(), func(c Check) bool { return c.quiet || c.cost > maxQuick })
+	all := slices.DeleteFunc(Catalogue(), func(c Check) bool { return c.quiet })
+	byCost := slices.Clone(all)
+	slices.SortStableFunc(byCost, func(a, b Check) int { return cmp.Compare(a.cost, b.cost) })
+	chosen, shown := map[string]bool{}, map[string]bool{}
+	for _, c := range byCost {
+		more := slices.ContainsFunc(c.Clauses, func(id string) bool { return clauseTags[id].level() == Must && !shown[id] })
+		if c.cost > maxQuick && !more {
+			continue
+		}
+		chosen[c.ID] = true
+		for _, id := range c.Clauses {
+			shown[id] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(c Check) bool { return !chosen[c.ID] })
 }
 
 // answering are checks of the catalogue that answer a question which no measurement does.
