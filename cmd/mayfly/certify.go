@@ -58,6 +58,8 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 	to := addTargetFlags(fs)
 	wander := addWanderFlags(fs)
 	ids := fs.String("check", "", "run only these checks, by id, with commas in between")
+	profile := fs.String("profile", string(conformance.Full), "choice of checks: "+profileNames)
+	cold := addColdStartFlags(fs)
 	dir := fs.String("report", "mayfly-report", "directory for the report: "+reportFiles)
 	also := addVerdictFlags(fs)
 	asJSON := fs.Bool("json", false, "print the report as JSON in place of the table")
@@ -74,12 +76,20 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		}
 		opts.Checks = checks
 	}
-	if *parallel < 0 || *parallel > 256 {
-		fmt.Fprintf(stderr, "mayfly certify: -parallel is %d; use 1 to 256\n", *parallel)
+	if err := choose(&opts, conformance.Profile(*profile), isSet(fs, "profile")); err != nil {
+		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
+		return exitUsage
+	}
+	if err := cold.join(&opts, fs); err != nil {
+		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
 		return exitUsage
 	}
 	if err := wander.check(fs); err != nil {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
+		return exitUsage
+	}
+	if *parallel < 0 || *parallel > 256 {
+		fmt.Fprintf(stderr, "mayfly certify: -parallel is %d; use 1 to 256\n", *parallel)
 		return exitUsage
 	}
 	target, code, err := to.target(fs)
@@ -101,6 +111,23 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		return exitHarness
 	}
 	return also.finish(report, *dir, stdout, stderr, func() error { return show(report, *asJSON, *dir, stdout) })
+}
+
+// profileNames says in the usage what a profile is for.
+const profileNames = "quick (what can be seen in seconds), full (the whole catalogue, which a certificate wants) or\ntiming (measurements, some minutes, and answers to the open questions of RFC 0204)"
+
+// choose makes the choice of a profile. The full one is what is run without any choice.
+func choose(o *conformance.Options, p conformance.Profile, asked bool) error {
+	checks, err := p.Checks()
+	switch {
+	case err != nil:
+		return err
+	case asked && o.Checks != nil:
+		return errors.New("-profile and -check both choose checks; use one of them")
+	case p != conformance.Full && o.Checks == nil:
+		o.Checks, o.Profile = checks, p
+	}
+	return nil
 }
 
 // parsed parses flags and says whether that is all there is to do.

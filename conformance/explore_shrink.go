@@ -1,0 +1,136 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/scenarios"
+)
+
+// Bounds of shrinking. Every try is a daemon.
+const (
+	maxShrinkTries = 160
+	confirmTries   = 4 // until a disagreement comes out again, where its time matters
+	confirmations  = 2 // of the scenario that is written
+)
+
+// shrink makes the list as short as it can while fails holds, by delta debugging: it takes ever
+// smaller pieces away. fails is asked at most budget times.
+func shrink[T any](list []T, budget int, fails func([]T) bool) []T {
+	for size := (len(list) + 1) / 2; size > 0 && len(list) > 0; {
+		shorter := false
+		for at := len(list) - size; at > -size; at -= size { // what came last matters least often
+			from := max(at, 0)
+			if budget--; budget < 0 {
+				return list
+			}
+			if rest := slices.Concat(list[:from], list[min(at+size, len(list)):]); fails(rest) {
+				list, shorter = rest, true
+			}
+		}
+		if !shorter || size > len(list) {
+			size /= 2
+		}
+	}
+	return list
+}
+
+// reduction is one disagreement being shrunk.
+type reduction struct {
+	x     *explorer
+	plan  plan
+	first outing
+	tries int
+}
+
+// again runs a plan; it reports whether the daemon disagrees in the same way.
+func (r *reduction) again(ctx context.Context, p plan, settle time.Duration) (outing, bool) {
+	s, err := p.write()
+	if err != nil || len(s.asks) == 0 && p.asks != nil {
+		return outing{}, false
+	}
+	r.tries++
+	t := r.x.try(ctx, s, p.idle, settle)
+	return t, t.like(r.first)
+}
+
+// confirm runs the operations up to the disagreement until it comes out again.
+func (r *reduction) confirm(ctx context.Context) bool {
+	for range confirmTries {
+		if t, same := r.again(ctx, r.plan, settleBound); same {
+			r.cut(t)
+			return true
+		}
+	}
+	return false
+}
+
+// cut forgets what comes behind the disagreement.
+func (r *reduction) cut(t outing) {
+	if t.op >= 0 {
+		r.plan.ops = r.plan.ops[:t.op+1]
+	}
+	r.plan = r.plan.kept()
+}
+
+// shrink makes the plan short, first in its operations, then in its questions. What remains is
+// tried with all patience; when it does not come out there, the last that did is kept.
+func (r *reduction) shrink(ctx context.Context) {
+	fails := func(ops []scenarios.Command) bool {
+		p := r.plan
+		p.ops = ops
+		_, same := r.again(ctx, p, shrinkBound)
+		return same && ctx.Err() == nil
+	}
+	before := r.plan
+	r.plan.ops = shrink(r.plan.ops, maxShrinkTries, fails)
+	r.plan = r.plan.kept()
+	if !r.holds(ctx) {
+		r.plan = before
+		return
+	}
+	r.shrinkAsks(ctx)
+}
+
+// holds says whether the plan fails every time, as whoever reads the scenario would want.
+func (r *reduction) holds(ctx context.Context) bool {
+	for range confirmations {
+		if _, same := r.again(ctx, r.plan, settleBound); !same {
+			return false
+		}
+	}
+	return true
+}
+
+// shrinkAsks leaves out the questions that do not matter. Some do besides the one that fails:
+// to ask for something is to wait for it.
+func (r *reduction) shrinkAsks(ctx context.Context) {
+	s, err := r.plan.write()
+	if err != nil {
+		return
+	}
+	before := r.plan
+	r.plan.asks = shrink(s.asks, maxShrinkTries/2, func(asks []ask) bool {
+		p := r.plan
+		p.asks = asks
+		_, same := r.again(ctx, p, shrinkBound)
+		return same && ctx.Err() == nil
+	})
+	if !r.holds(ctx) {
+		r.plan = before
+	}
+}
+
+// finding writes what is left.
+func (r *reduction) finding(walk, from int) (*Finding, error) {
+	r.plan = r.plan.kept()
+	s, err := r.plan.write("Found by exploration: the model says what is expected here, and the daemon showed",
+		"something else.", fmt.Sprintf("Seed %d, walk %d, %s.", r.x.opts.Seed, walk, r.x.target.Name))
+	if err != nil {
+		return nil, err
+	}
+	return &Finding{Walk: walk, Says: r.first.says, From: from, To: len(r.plan.ops), Tries: r.tries,
+		Scenario: s.file, Text: string(scenarios.Format(s.file))}, nil
+}
