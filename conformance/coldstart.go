@@ -31,8 +31,8 @@ const (
 
 // Other things that are taken down about a class.
 const (
-	classTitle = "class"
-	leftOut    = "left-out"
+	coldTitle   = "class"
+	coldLeftOut = "left-out"
 )
 
 // coldPlan says how much is measured.
@@ -160,7 +160,7 @@ func (c *coldRun) take(o observation) error {
 // leave ends the measuring of a class and says why, for the report.
 func (c *coldRun) leave(x *coldClass, v Verdict, why string) error {
 	x.out = fmt.Sprintf("%s: %s", v, why)
-	return c.take(observation{What: x.id + "/" + leftOut, Says: x.out})
+	return c.take(observation{What: x.id + "/" + coldLeftOut, Says: x.out})
 }
 
 // reporter measures what it costs that a real server is started through a process that reports
@@ -193,7 +193,7 @@ func (c *coldRun) declare(ctx context.Context, classes []serverClass) (peers []*
 	for _, s := range classes {
 		x := &coldClass{serverClass: s}
 		c.classes = append(c.classes, x)
-		if err := c.take(observation{What: x.id + "/" + classTitle, Says: x.title}); err != nil {
+		if err := c.take(observation{What: x.id + "/" + coldTitle, Says: x.title}); err != nil {
 			return nil, err
 		}
 		if x.absent != "" {

@@ -53,9 +53,9 @@ func coldTimesOf(series []observation) (idle time.Duration, classes []*coldTimes
 		case words[0] == "idle":
 			idle = o.Min
 		case len(words) < 2 || words[0] == reporterRow:
-		case words[1] == classTitle:
+		case words[1] == coldTitle:
 			find(words[0]).title = o.Says
-		case words[1] == leftOut:
+		case words[1] == coldLeftOut:
 			find(words[0]).out = o.Says
 		default:
 			find(words[0]).count(words[1], o)
@@ -194,7 +194,7 @@ func coldStartAnswer(e evidence) (Answer, bool) {
 			continue
 		}
 		waits = append(waits, c.waits())
-		tested = append(tested, fmt.Sprintf("%s (%s; %d of %d samples discarded)", c.id, c.title, c.noisy, c.all))
+		tested = append(tested, fmt.Sprintf("%s (%s; %d of %d samples discarded for noise over %v)", c.id, c.title, c.noisy, c.all, coldNoise(c.id)))
 		a.Numbers = append(a.Numbers, c.numbers()...)
 	}
 	a.Words = coldWords(idle, waits, out)
