@@ -98,8 +98,8 @@ func leftOut(t Target) (out []string) {
 // walked is what became of one walk.
 type walked struct {
 	outing outing
-	plan  plan // as it was run last
-	ran   bool
+	plan   plan // as it was run last
+	ran    bool
 }
 
 // all runs the walks side by side. None is begun any more when one has failed.

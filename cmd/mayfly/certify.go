@@ -33,20 +33,10 @@ not; 3: something around the daemon failed; 4: the machine was too noisy to tell
 
 // runCertify is the subcommand certify.
 func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "selftest" {
-		return selftest(ctx, args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "list" {
-		return listChecks(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "adapter-protocol" {
-		return printProtocol(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "rejudge" {
-		return rejudge(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "verify" {
-		return verify(args[1:], stdout, stderr)
+	if len(args) > 0 {
+		if code, done := certifyCommand(ctx, args, stdout, stderr); done {
+			return code
+		}
 	}
 	fs := flag.NewFlagSet("mayfly certify", flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -76,17 +66,11 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		}
 		opts.Checks = checks
 	}
-	if err := choose(&opts, conformance.Profile(*profile), isSet(fs, "profile")); err != nil {
-		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
-		return exitUsage
-	}
-	if err := cold.join(&opts, fs); err != nil {
-		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
-		return exitUsage
-	}
-	if err := wander.check(fs); err != nil {
-		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
-		return exitUsage
+	for _, err := range []error{choose(&opts, conformance.Profile(*profile), isSet(fs, "profile")), cold.join(&opts, fs), wander.check(fs)} {
+		if err != nil {
+			fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
+			return exitUsage
+		}
 	}
 	if *parallel < 0 || *parallel > 256 {
 		fmt.Fprintf(stderr, "mayfly certify: -parallel is %d; use 1 to 256\n", *parallel)
@@ -111,6 +95,23 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		return exitHarness
 	}
 	return also.finish(report, *dir, stdout, stderr, func() error { return show(report, *asJSON, *dir, stdout) })
+}
+
+// certifyCommand runs what the first word names, if it names something.
+func certifyCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (code int, done bool) {
+	switch rest := args[1:]; args[0] {
+	case "selftest":
+		return selftest(ctx, rest, stdout, stderr), true
+	case "list":
+		return listChecks(rest, stdout, stderr), true
+	case "adapter-protocol":
+		return printProtocol(rest, stdout, stderr), true
+	case "rejudge":
+		return rejudge(rest, stdout, stderr), true
+	case "verify":
+		return verify(rest, stdout, stderr), true
+	}
+	return 0, false
 }
 
 // profileNames says in the usage what a profile is for.
