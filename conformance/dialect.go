@@ -15,13 +15,15 @@ import (
 // Dialect is how a target wants to be spoken to, and why the runner thinks so: it is found out
 // by probing, never assumed.
 type Dialect struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version,omitempty"` // by the daemon's own word
-	Because []string `json:"because"`
+	Name     string   `json:"name"`
+	Version  string   `json:"version,omitempty"`  // by the daemon's own word
+	Detected []string `json:"detected,omitempty"` // in a few words each
+	Because  []string `json:"because"`
 
-	byName bool         // agents are addressed by name
-	primes bool         // declarations come into force with the agent's next run
-	lacks  []Capability // what the dialect has no words for
+	byName    bool         // agents are addressed by name
+	primes    bool         // declarations come into force with the agent's next run
+	announces bool         // registering an unchanged declaration announces its standing once more
+	lacks     []Capability // what the dialect has no words for
 }
 
 // The dialects.
@@ -36,7 +38,11 @@ func (d *Dialect) String() string {
 	if d == nil {
 		return ""
 	}
-	text := d.Name + ", because " + strings.Join(d.Because, "; ")
+	text := d.Name
+	if len(d.Detected) > 0 {
+		text += "; detected: " + strings.Join(d.Detected, ", ")
+	}
+	text += "; because " + strings.Join(d.Because, "; ")
 	if d.Version != "" {
 		text += "; it calls itself " + d.Version
 	}
@@ -66,7 +72,7 @@ func detect(ctx context.Context, r *rig) (*Dialect, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeBound)
 	defer cancel()
 	p := &probing{r: r, c: wire.NewClient(r.daemon.network, r.daemon.address), d: &Dialect{Name: dialectDeclares}}
-	for _, step := range []func(context.Context) error{p.version, p.addressing, p.sessions, p.registration} {
+	for _, step := range []func(context.Context) error{p.version, p.addressing, p.sessions, p.registration, p.announcements} {
 		if err := step(ctx); err != nil {
 			p.cleanUp(context.WithoutCancel(ctx))
 			return nil, wrongDialect(err)
@@ -85,10 +91,6 @@ type probing struct {
 	c  *wire.Client
 	d  *Dialect
 	id string // of the probe's agent; its name where there are no ids
-}
-
-func (p *probing) because(format string, args ...any) {
-	p.d.Because = append(p.d.Because, fmt.Sprintf(format, args...))
 }
 
 func (p *probing) version(ctx context.Context) error {
@@ -115,12 +117,12 @@ func (p *probing) addressing(ctx context.Context) error {
 	}
 	p.id = info.GetId()
 	if p.id != "" {
-		p.because("a new agent came with an id of %d characters", len(p.id))
+		p.d.find("agents by id", "a new agent came with an id of %d characters", len(p.id))
 		return nil
 	}
 	p.id, p.d.byName, p.d.Name = probeAgent, true, dialectByName
 	p.d.lacks = append(p.d.lacks, Ids)
-	p.because("a new agent came without an id")
+	p.d.find("agents by name", "a new agent came without an id")
 	return nil
 }
 
@@ -137,8 +139,13 @@ func (p *probing) delete(ctx context.Context, id string) error {
 	if id != "" && id != probeAgent {
 		return p.c.DeleteAgent(ctx, id)
 	}
-	m := wire.Request(&pb.DeleteAgentMsg{})
-	m.GetDeleteAgent().ProtoReflect().SetUnknown(oldField(nil, 1, probeAgent))
+	q := &pb.DeleteAgentMsg{}
+	q.ProtoReflect().SetUnknown(oldField(nil, 1, probeAgent))
+	return p.ask(ctx, wire.Request(q))
+}
+
+// ask makes a request that the client has no words for.
+func (p *probing) ask(ctx context.Context, m *pb.ClientMessage) error {
 	conn, err := wire.Dial(ctx, p.r.daemon.network, p.r.daemon.address)
 	if err != nil {
 		return err
@@ -156,12 +163,12 @@ func (p *probing) sessions(ctx context.Context) error {
 	case !ok && err != nil:
 		return fmt.Errorf("cancelling an unknown session: %w", err)
 	case err == nil:
-		p.because("it cancels sessions by handle, even unknown ones")
+		p.d.find("session handles", "it cancels sessions by handle, even unknown ones")
 	case refused.Code == 400:
 		p.d.lacks = append(p.d.lacks, Cancel)
-		p.because("it does not know the request that cancels a session by its handle")
+		p.d.find("no session handles", "it does not know the request that cancels a session by its handle")
 	default:
-		p.because("it knows session handles")
+		p.d.find("session handles", "it knows session handles")
 	}
 	return nil
 }
@@ -174,7 +181,7 @@ func (p *probing) registration(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("listing a declaration: %w", err)
 	case known:
-		p.because("a declaration was in force %v after its agent was made", took.Round(10*time.Millisecond))
+		p.d.find("registration when declared", "a declaration was in force %v after its agent was made", took.Round(10*time.Millisecond))
 		return nil
 	}
 	if err := prime(ctx, p.c, p.id); err != nil {
@@ -187,7 +194,7 @@ func (p *probing) registration(ctx context.Context) error {
 	if !p.d.byName {
 		p.d.Name = dialectPrimes
 	}
-	p.because("a declaration had no state for %v, and got one %v after a run of its agent", registerBound, took.Round(10*time.Millisecond))
+	p.d.find("registration at the first run", "a declaration had no state for %v, and got one %v after a run of its agent", registerBound, took.Round(10*time.Millisecond))
 	return nil
 }
 
@@ -212,6 +219,81 @@ func (p *probing) inForce(ctx context.Context) (took time.Duration, known bool, 
 			return took, false, err
 		}
 	}
+}
+
+// maxProof bounds the attempts at an event, which is lost before a subscription is in force.
+const maxProof = 20
+
+// announcements registers a declaration again that has not changed, between two failures of its
+// peer, and looks whether the first one is announced once more.
+func (p *probing) announcements(ctx context.Context) error {
+	log, err := follow(ctx, p.c)
+	if err != nil {
+		return fmt.Errorf("subscribing to events: %w", err)
+	}
+	defer log.close()
+	if err := p.provoke(ctx, log, "failed"); err != nil {
+		return err
+	}
+	if err := p.registerAgain(ctx); err != nil {
+		return fmt.Errorf("saying an unchanged declaration again: %w", err)
+	}
+	if err := pause(ctx, primeSettle); err != nil { // it may do so in a task of its own
+		return err
+	}
+	if err := p.provoke(ctx, log, "connecting"); err != nil {
+		return err
+	}
+	seen, _, _ := log.all()
+	last := ""
+	for _, e := range seen {
+		word := eventWord(e.GetKind())
+		if e.GetName() == probeMCP && word == "failed" && last == "failed" {
+			p.d.announces = true
+		}
+		if e.GetName() == probeMCP {
+			last = word
+		}
+	}
+	if p.d.announces {
+		p.d.find("standings announced again", "registering an unchanged declaration announced its standing once more; the checks of CL-6 alone are shown it")
+	}
+	return nil
+}
+
+// provoke reconnects the probe, which has no program, until an event of a kind comes that was not
+// there before.
+func (p *probing) provoke(ctx context.Context, log *eventLog, word string) error {
+	seen, _, _ := log.all()
+	for range maxProof {
+		if _, err := p.c.ReconnectMcp(ctx, p.id, probeMCP); err != nil {
+			return fmt.Errorf("reconnecting a declaration: %w", err)
+		}
+		soon, cancel := context.WithTimeout(ctx, proofPatience)
+		err := log.wait(soon, len(seen), func(e *pb.McpEventMsg) bool {
+			return e.GetName() == probeMCP && eventWord(e.GetKind()) == word
+		})
+		cancel()
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%d reconnects of a server without a program were not announced as %s", maxProof, word)
+}
+
+// registerAgain brings the probe's declaration into force once more.
+func (p *probing) registerAgain(ctx context.Context) error {
+	if p.d.primes {
+		return prime(ctx, p.c, p.id)
+	}
+	config := agentConfig(mcp{Name: probeMCP, Command: p.r.executable("@probe")})
+	if !p.d.byName {
+		_, err := p.c.UpdateAgent(ctx, p.id, config)
+		return err
+	}
+	q := &pb.UpdateAgentMsg{Config: config}
+	q.ProtoReflect().SetUnknown(oldField(nil, 1, probeAgent))
+	return p.ask(ctx, wire.Request(q))
 }
 
 // cleanUp takes the probe's agent away.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/wire"
@@ -60,7 +61,7 @@ func sigterm(ctx context.Context, p *probe) (string, error) {
 		return "", err
 	}
 	began := time.Now()
-	r.daemon.terminate()
+	r.daemon.terminate(syscall.SIGTERM) // the clause names it, whatever the target is asked by
 	if err := r.daemon.await(ctx); err != nil {
 		return "", err
 	}

@@ -93,7 +93,7 @@ func (t Target) process(v values, env []string) *daemon {
 	}
 	d := &daemon{
 		cmd: exec.Command(argv[0], argv[1:]...), log: &tail{},
-		exited: make(chan struct{}), silent: make(chan struct{}),
+		exited: make(chan struct{}), silent: make(chan struct{}), ask: t.stopSignal(),
 	}
 	d.cmd.Env = append(t.environ(), env...)
 	for _, entry := range t.Vars {

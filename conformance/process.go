@@ -31,9 +31,10 @@ type daemon struct {
 	bridge  *adapter.Bridge
 	can     adapter.Capabilities
 	log     *tail
-	ending  atomic.Bool   // we asked it to end, or killed it
-	exited  chan struct{} // closed when the process was waited for
-	silent  chan struct{} // closed when nobody is left who could say anything
+	ask     syscall.Signal // that asks it to end
+	ending  atomic.Bool    // we asked it to end, or killed it
+	exited  chan struct{}  // closed when the process was waited for
+	silent  chan struct{}  // closed when nobody is left who could say anything
 }
 
 // run starts the process. What it says is followed until nobody can say anything more.
@@ -205,11 +206,11 @@ func (d *daemon) door() (network, address string) {
 	return d.network, d.address
 }
 
-// terminate asks the daemon to end, as an operator does.
-func (d *daemon) terminate() {
+// terminate asks the daemon to end, as an operator does, by the signal that it wants or another.
+func (d *daemon) terminate(by syscall.Signal) {
 	d.ending.Store(true)
 	if d.cmd != nil {
-		_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
+		_ = d.cmd.Process.Signal(by) // it may be gone already
 	}
 }
 
@@ -223,8 +224,8 @@ func (d *daemon) stop(ctx context.Context, ladder time.Duration) error {
 	case d.cmd == nil, d.gone() && d.asked():
 		return nil // or the check has ended it and judged how
 	}
-	d.terminate()
-	return d.ends(ctx, ladder, "after SIGTERM")
+	d.terminate(d.ask)
+	return d.ends(ctx, ladder, "after "+signalName(d.ask))
 }
 
 // ends waits for an exit with code 0.

@@ -112,7 +112,10 @@ func (t Target) preflight(ctx context.Context) (_ Target, err error) {
 			return t, err
 		}
 	}
-	if t.dialect, err = detect(ctx, r); err != nil {
+	if t.dialect, err = detect(ctx, r); err == nil {
+		err = t.dialect.stopping(ctx, r)
+	}
+	if err != nil {
 		t.release()
 		return t, errors.New(r.say(err.Error()))
 	}
@@ -224,7 +227,7 @@ var errWatchdog = fmt.Errorf("the check's time is over: %w", context.DeadlineExc
 
 // attempt runs a check once, in a goroutine that may panic or never return, and records it.
 func (s *session) attempt(ctx context.Context, c Check) attemptRecord {
-	p := &probe{target: s.target, control: s.control, audit: s.audit, rec: &recorder{zero: s.zero}}
+	p := &probe{target: s.target.shown(c), control: s.control, audit: s.audit, rec: &recorder{zero: s.zero}}
 	if ctx.Err() != nil {
 		return p.record(c, ending{How: endedStopped}, nil)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/mayfly-mcp/mayfly/conformance/adapter"
 	"github.com/mayfly-mcp/mayfly/fakes/llm"
@@ -28,6 +29,8 @@ type Target struct {
 	Config string
 	// Template is the configuration, with placeholders. Empty means DefaultTemplate.
 	Template string
+	// Stop is the signal that asks a daemon to end in order. Zero means SIGTERM.
+	Stop syscall.Signal
 	// Network and Address are those of a daemon that runs already: unix or tcp.
 	Network, Address string
 	// Model is the host:port at which the model endpoint of the run is to listen, since a daemon
