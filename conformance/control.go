@@ -54,9 +54,7 @@ func (c *control) watchSpawns(exe string) {
 	defer tick.Stop()
 	for {
 		began := time.Now()
-		bounded, end := context.WithTimeout(ctx, spawnBound)
-		_ = exec.CommandContext(bounded, exe, "peer", "-h").Run() // how long it took is all that matters
-		end()
+		startOf(ctx, exe)
 		c.recordSpawn(began, time.Now())
 		select {
 		case <-tick.C:
@@ -64,6 +62,15 @@ func (c *control) watchSpawns(exe string) {
 			return
 		}
 	}
+}
+
+// startOf is how long a process takes that starts and ends.
+func startOf(ctx context.Context, exe string) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, spawnBound)
+	defer cancel()
+	began := time.Now()
+	_ = exec.CommandContext(ctx, exe, "peer", "-h").Run() // how long it took is all that matters
+	return time.Since(began)
 }
 
 // recordSpawn takes what a start needed beyond the quickest one for a stall at its beginning.

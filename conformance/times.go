@@ -49,9 +49,7 @@ type evictionPlan struct {
 	idle              time.Duration // T
 	perBatch, batches int
 	spread            time.Duration // in which the uses of a batch lie, one after the other
-	// calm, if set, is the noise beyond which a stop that is not too early is not recorded at all.
-	// What is late by less than the noise would pass for clean.
-	calm time.Duration
+	grain             time.Duration // noise beyond which a sample says nothing; zero means an eighth of T
 }
 
 func (p *probe) measureEvictions(ctx context.Context, plan evictionPlan) (string, error) {
@@ -101,9 +99,10 @@ func (p *probe) evictions(ctx context.Context, r *rig, prefix string, plan evict
 	defer cancel()
 	for _, x := range idlers {
 		o := p.eviction(bound, r, x)
-		if early := o.Max < o.Limit; plan.calm > 0 && o.Overshoot > plan.calm && !early {
-			continue
+		if ctx.Err() != nil { // it was not waited for until anything could be said
+			return fmt.Errorf("waiting for the stop of %s: %w", x.server, context.Cause(ctx))
 		}
+		o.Grain = plan.grain
 		if err := p.rec.take(o); err != nil {
 			return err
 		}
