@@ -137,12 +137,6 @@ const (
 	laneDaemon = "daemon"
 )
 
-// CatalogueHash identifies what a certificate must cover: ids, titles, clauses and levels of
-// all checks of the default catalogue, and the audit.
-func CatalogueHash() string {
-	return hashJSON(append(infos(Catalogue()), auditCheck().info()))
-}
-
 func hashJSON(v any) string {
 	sum := sha256.Sum256([]byte(mustJSON(v)))
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -117,11 +117,16 @@ func (r *rig) run(ctx context.Context, agent, handle string, round llm.Round, st
 			out = append(out, toolResult{x.ToolResult.GetOutput(), x.ToolResult.GetIsError(), observer.Now()})
 		case *pb.StreamEvent_End:
 			if msg := x.End.GetError(); msg != "" && len(out) == 0 {
-				return out, fmt.Errorf("the run failed: %s", msg)
+				return out, &runError{msg}
 			}
 		}
 	}
 }
+
+// runError is how a run ended that called nothing.
+type runError struct{ what string }
+
+func (e *runError) Error() string { return "the run failed: " + e.what }
 
 // once makes a callback that may be nil or be called again harmless.
 func once(f func()) func() {

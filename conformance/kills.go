@@ -73,7 +73,7 @@ var expectations = []expectation{
 		{"call-timeout-measured", "its timeout is"}}, nil},
 
 	{"rejection-is-failure", []kill{{"rejections-leave-state", "was shown as"}, {"error-texts", `want an error that begins with "mcp tool error: "`},
-		{"rejected-leaves-state", "expect"}}, nil},
+		{"rejected-leaves-state", "expect"}, {"error-replies-leave-state", "was shown as"}, {"error-reply-leaves-state", "expect"}}, nil},
 	{"calls-twice", []kill{{"64-callers-one-spawn", "128 calls arrived"},
 		{"many-callers-one-spawn", "expect calls S = 12"}}, nil},
 	{"one-call-at-a-time", []kill{{"peer-stops-reading", "a sibling had to wait|was answered"}}, nil},
@@ -118,7 +118,9 @@ var expectations = []expectation{
 	{"forgets-agents", []kill{{"kill-9-keeps-the-acknowledged", "after the restart the daemon knows"}}, nil},
 	{"steals-homes", []kill{{"second-daemon-refused", "keeps running|cannot reach the daemon"}}, nil},
 	{"starts-anywhere", []kill{{"unusable-home", "keeps running"}}, nil},
-	{"exits-with-1", []kill{{"sigterm-ends-everything", "exit status 1"}, {"registration-starts-nothing", "exit status 1"},
-		{auditID, "exit status 1"}}, []string{"own-process-group"}},
+	{"exits-with-1", []kill{{"sigterm-ends-everything", "exit status 1"}, {auditID, "exit status 1"}}, []string{"own-process-group"}},
+	{"forgets-reasons", []kill{{"reason-outlives-failure", "it is listed with"}}, nil},
+	{"serves-the-dead", []kill{{"dead-agents-are-refused", "an upsert of an agent that was deleted: it was accepted"}}, nil},
+	{"tells-the-dead", []kill{{"dead-agents-hear-nothing", "was told to an agent that had been deleted"}}, nil},
 	{"keeps-its-socket", []kill{{"sigterm-ends-everything", "socket file"}}, nil},
 }

@@ -18,7 +18,7 @@ func processChecks() []Check {
 		{ID: "death-with-reason", Title: "A server that dies unasked is noticed without traffic, with its exit status in the reason.",
 			Clauses: []string{"CA-6", "EV-1"}, run: deathWithReason},
 		{ID: "upsert-answers", Title: "An upsert answers after the attempt: a bad command is in the answer, a good one is connected.",
-			Clauses: []string{"CF-1"}, run: upsertAnswers},
+			Clauses: []string{"CF-1", "PC-10"}, run: upsertAnswers},
 		{ID: "spawn-error-names-command", Title: "A spawn that fails names the command.", Clauses: []string{"PR-7"}, run: spawnError},
 	}
 }

@@ -37,6 +37,7 @@ type rig struct {
 	agents   *adapter.Agents // of a driven target: they outlive its daemon
 	rec      *recorder       // nil when nobody takes anything down
 	handles  atomic.Int64    // session handles given out
+	endings  []error         // how daemons ended badly that were started again; of the check's goroutine alone
 
 	mu       sync.Mutex
 	names    []string     // servers that were declared
@@ -180,7 +181,7 @@ func (r *rig) pacify() {
 func (r *rig) close() error {
 	withdrawn := r.withdraw()
 	ended := r.daemon.stop(context.Background(), r.ladder())
-	problems := []error{withdrawn, ended}
+	problems := append(slices.Clone(r.endings), withdrawn, ended)
 	for _, p := range r.discard() {
 		problems = append(problems, fmt.Errorf("a process of server %q outlived its daemon and was killed", p.Name))
 	}
