@@ -81,6 +81,16 @@ func Explore(ctx context.Context, t Target, o ExploreOptions) (*Exploration, err
 	return e, nil
 }
 
+// Prepare finds out how a target wants to be spoken to, for [NewWorld]. release ends what was
+// started for that.
+func Prepare(ctx context.Context, t Target) (ready Target, release func(), err error) {
+	observer.Seal()
+	if ready, err = t.preflight(ctx); err != nil {
+		return t, nil, err
+	}
+	return ready, ready.release, nil
+}
+
 // leftOut says which operations the target cannot be asked for.
 func leftOut(t Target) (out []string) {
 	can := t.Capabilities()

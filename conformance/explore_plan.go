@@ -126,8 +126,7 @@ func (w *planWriter) do(op int, c scenarios.Command) {
 func (w *planWriter) askAll(op int, c scenarios.Command) {
 	_, fence := c.(scenarios.Fence)
 	for _, e := range w.questions() {
-		key := e.String()
-		key = key[:strings.Index(key, " =")]
+		key := written(e)
 		w.answer(&e)
 		settled := (e.Query.Kind == scenarios.Result || e.Query.Kind == scenarios.Credential) && e.Want != wordPending
 		news := fence && !settled || w.last[key] != e.Want

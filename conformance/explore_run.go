@@ -26,6 +26,7 @@ type outing struct {
 	op           int     // the operation behind which it came out
 	query        scenarios.Query
 	calls        string
+	asked        string // the question as written
 	observations int
 }
 
@@ -40,7 +41,9 @@ type watch struct {
 	scenarios.World
 	settle time.Duration
 	idle   time.Duration
+	wants  []scenarios.Expect // of the file, in order
 
+	got      string
 	asked    time.Time // the question at hand, first
 	began    time.Time // of the requests since the last long wait
 	spent    time.Duration
@@ -124,17 +127,34 @@ func (w *watch) Query(ctx context.Context, q scenarios.Query) (got string, err e
 		return err
 	})
 	w.answers++
+	w.got = got
 	return got, err
+}
+
+// hopeless says that an answer will not become the expected one by waiting: counts only rise, and
+// what has ended has ended.
+func (w *watch) hopeless() bool {
+	if w.answers > len(w.wants) {
+		return false
+	}
+	switch want := w.wants[w.answers-1]; want.Query.Kind {
+	case scenarios.Spawns, scenarios.Arrived:
+		most, err1 := strconv.Atoi(want.Want)
+		n, err2 := strconv.Atoi(w.got)
+		return err1 == nil && err2 == nil && n > most
+	case scenarios.Result:
+		return w.got != wordPending
+	}
+	return false
 }
 
 // Settle implements scenarios.Settler.
 func (w *watch) Settle(ctx context.Context, try int) bool {
 	if try == 1 {
 		w.asked = time.Now()
-	} else {
-		w.answers-- // the same question once more
 	}
-	if time.Since(w.asked) < w.settle && !w.slow && pause(ctx, settleStep) == nil {
+	if !w.hopeless() && time.Since(w.asked) < w.settle && !w.slow && pause(ctx, settleStep) == nil {
+		w.answers-- // the same question once more
 		return true
 	}
 	w.diverged = true
@@ -148,6 +168,11 @@ func (x *explorer) try(ctx context.Context, s script, idle, settle time.Duration
 	}
 	p := &probe{target: x.target, audit: &audit{}, rec: &recorder{}}
 	w := &watch{settle: settle, idle: idle}
+	for _, l := range s.file.Lines {
+		if e, ok := l.Command.(scenarios.Expect); ok {
+			w.wants = append(w.wants, e)
+		}
+	}
 	var report *scenarios.Report
 	var failed error
 	bounded, cancel := context.WithTimeoutCause(ctx, endReserve+2*duration(s.file)+time.Duration(len(s.file.Lines))*time.Second/4, errWatchdog)
@@ -195,7 +220,13 @@ func (x *explorer) end(ctx context.Context, p *probe, t *outing) {
 func (t *outing) differs(s script, o scenarios.Outcome) {
 	t.verdict = Fail
 	t.says = fmt.Sprintf("%v, but got %s", o.Expect, o.Got)
-	t.op, t.query, t.calls = s.op[o.Line-1], o.Expect.Query, o.Expect.Calls.First
+	t.op, t.query, t.calls, t.asked = s.op[o.Line-1], o.Expect.Query, o.Expect.Calls.First, written(o.Expect)
+}
+
+// written is a question without the answer.
+func written(e scenarios.Expect) string {
+	question, _, _ := strings.Cut(e.String(), " =")
+	return question
 }
 
 // like says whether another run failed in the same way, as far as that can be said of scripts

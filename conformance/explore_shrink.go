@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/scenarios"
@@ -42,6 +43,7 @@ type reduction struct {
 	x     *explorer
 	plan  plan
 	first outing
+	last  outing // of those like it
 	tries int
 }
 
@@ -53,6 +55,9 @@ func (r *reduction) again(ctx context.Context, p plan, settle time.Duration) (ou
 	}
 	r.tries++
 	t := r.x.try(ctx, s, p.idle, settle)
+	if t.like(r.first) {
+		r.last = t
+	}
 	return t, t.like(r.first)
 }
 
@@ -85,6 +90,9 @@ func (r *reduction) shrink(ctx context.Context) {
 		return same && ctx.Err() == nil
 	}
 	before := r.plan
+	if near := r.related(); len(near) < len(r.plan.ops) && fails(near) {
+		r.plan.ops = near
+	}
 	r.plan.ops = shrink(r.plan.ops, maxShrinkTries, fails)
 	r.plan = r.plan.kept()
 	if !r.holds(ctx) {
@@ -92,6 +100,44 @@ func (r *reduction) shrink(ctx context.Context) {
 		return
 	}
 	r.shrinkAsks(ctx)
+}
+
+// related are the operations that have to do with the server and the agents of the question that
+// failed, by name. Mostly that is all there is to it, and if not, nothing is lost but a try.
+func (r *reduction) related() (near []scenarios.Command) {
+	q, names := r.first.query, []string{}
+	for _, n := range []string{q.Agent, q.Server} {
+		if n != "" {
+			names = append(names, n)
+		}
+	}
+	for _, op := range r.plan.ops { // of a call, its agent
+		if s, ok := op.(scenarios.Start); ok && s.Calls.First == r.first.calls {
+			names = append(names, strings.Fields(s.Op.String())[1])
+		}
+	}
+	for _, op := range r.plan.ops {
+		switch op.(type) { // agents that meet at a server, and what a server was told
+		case scenarios.Declare, scenarios.Start, scenarios.Hold, scenarios.Release, scenarios.Change, scenarios.Kill, scenarios.Rename:
+			words := strings.Fields(op.String())
+			if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(names, w) }) {
+				names = append(names, slices.DeleteFunc(words[1:], func(w string) bool { return !r.subject(w) })...)
+			}
+		}
+	}
+	for _, op := range r.plan.ops {
+		_, wait := op.(scenarios.Advance)
+		if wait || slices.ContainsFunc(strings.Fields(op.String()), func(w string) bool { return slices.Contains(names, w) }) {
+			near = append(near, op)
+		}
+	}
+	return near
+}
+
+// subject says whether a word is the name of an agent or of a server.
+func (r *reduction) subject(word string) bool {
+	return slices.ContainsFunc(exploredServers, func(s scenarios.Server) bool { return s.Name == word }) ||
+		slices.ContainsFunc(r.plan.ops, func(c scenarios.Command) bool { a, ok := c.(scenarios.Agent); return ok && a.Name == word })
 }
 
 // holds says whether the plan fails every time, as whoever reads the scenario would want.
@@ -112,12 +158,22 @@ func (r *reduction) shrinkAsks(ctx context.Context) {
 		return
 	}
 	before := r.plan
-	r.plan.asks = shrink(s.asks, maxShrinkTries/2, func(asks []ask) bool {
+	fails := func(asks []ask) bool {
 		p := r.plan
 		p.asks = asks
 		_, same := r.again(ctx, p, shrinkBound)
 		return same && ctx.Err() == nil
-	})
+	}
+	r.plan.asks = s.asks
+	at := len(s.asks) - 1
+	for at >= 0 && s.asks[at].query != r.last.asked {
+		at--
+	}
+	if at >= 0 && fails(s.asks[at:at+1]) {
+		r.plan.asks = s.asks[at : at+1]
+	} else {
+		r.plan.asks = shrink(s.asks, maxShrinkTries/4, fails)
+	}
 	if !r.holds(ctx) {
 		r.plan = before
 	}

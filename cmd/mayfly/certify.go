@@ -82,7 +82,7 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		return code
 	}
 	if *wander.on {
-		return wander.explore(ctx, target, conformance.ExploreOptions{Parallel: *parallel}, *dir, *asJSON, stdout, stderr)
+		return wander.explore(ctx, fs, target, conformance.ExploreOptions{Parallel: *parallel}, stdout, stderr)
 	}
 	if err := also.read(opts.Checks != nil); err != nil {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)

@@ -57,7 +57,8 @@ type explored struct {
 }
 
 // explore is "certify -explore".
-func (f wanderFlags) explore(ctx context.Context, target conformance.Target, o conformance.ExploreOptions, dir string, asJSON bool, stdout, stderr io.Writer) int {
+func (f wanderFlags) explore(ctx context.Context, fs *flag.FlagSet, target conformance.Target, o conformance.ExploreOptions, stdout, stderr io.Writer) int {
+	dir, asJSON := fs.Lookup("report").Value.String(), fs.Lookup("json").Value.String() == "true"
 	fail := func(err error) int {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
 		return exitHarness
@@ -84,7 +85,7 @@ func (f wanderFlags) explore(ctx context.Context, target conformance.Target, o c
 		enc.SetIndent("", "  ")
 		err = enc.Encode(out)
 	} else if _, err = io.WriteString(stdout, e.Summary()); err == nil && out.File != "" {
-		_, err = fmt.Fprintf(stdout, "scenario: %s\nagain: mayfly run -in live%s %s\n", out.File, targetWords(target), out.File)
+		_, err = fmt.Fprintf(stdout, "scenario: %s\nagain: mayfly run -in live%s %s\n", out.File, targetWords(fs), out.File)
 	}
 	if err != nil {
 		return fail(err)
@@ -92,12 +93,14 @@ func (f wanderFlags) explore(ctx context.Context, target conformance.Target, o c
 	return exitOf(e.Verdict)
 }
 
-// targetWords is the flag that names a target other than the default one.
-func targetWords(t conformance.Target) string {
-	if t.Name == "embedded" {
-		return ""
+// targetWords are the flags that name a target other than the default one, for a shell.
+func targetWords(fs *flag.FlagSet) (words string) {
+	for _, name := range []string{"target", "template", "config", "socket", "model"} {
+		if isSet(fs, name) {
+			words += " -" + name + " " + quoted(veiled(fs.Lookup(name).Value.String()))
+		}
 	}
-	return " -target …"
+	return words
 }
 
 // writeFinding writes the shrunk scenario, under a name of its own for every seed and walk.
