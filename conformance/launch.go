@@ -189,7 +189,7 @@ func (t Target) begin(ctx context.Context, d *daemon, v values, r *rig) error {
 // capabilitiesNamed reads what an adapter says it can do. A word that nobody knows is a typing error, which
 // would quietly leave checks out.
 func capabilitiesNamed(words []string) (out []Capability, err error) {
-	known := []Capability{Restart, Cancel, IdleTimeout, ConnectTimeout, CallTimeout, Grace}
+	known := []Capability{Restart, Rename, Cancel, IdleTimeout, ConnectTimeout, CallTimeout, Grace}
 	for _, w := range words {
 		if !slices.Contains(known, Capability(w)) {
 			return nil, fmt.Errorf("the adapter names a capability %q, which does not exist; there are %v", w, known)
