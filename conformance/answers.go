@@ -86,8 +86,17 @@ type answerer func(e evidence) (Answer, bool)
 // answerers are asked in this order.
 var answerers = []answerer{idleAnswer, gateAnswer, retryAnswer, hungAnswer, coldStartAnswer, overlayAnswer}
 
+// measured says whether anything of the timing profile was run. A run of the catalogue answers
+// nothing, although it has checks that would.
+func (e evidence) measured() bool {
+	return slices.ContainsFunc(e.results, func(r Result) bool { return strings.HasPrefix(r.ID, timingPrefix) })
+}
+
 // answers makes all answers that the evidence allows.
 func (e evidence) answers() (out []Answer) {
+	if !e.measured() {
+		return nil
+	}
 	for _, ask := range answerers {
 		if a, ok := ask(e); ok {
 			out = append(out, a)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,15 @@ func (w *window) extremes() (first, last Number) {
 		at("latest", func(a, b sample) bool { return a.took.min > b.took.min })
 }
 
+// signed is a time in seconds as a summand.
+func signed(seconds float64) string {
+	sign := "+"
+	if seconds < 0 {
+		sign = "-"
+	}
+	return fmt.Sprintf("%s %.0f ms", sign, math.Abs(1000*seconds))
+}
+
 // times lists the T of windows.
 func times(all []*window) string {
 	var words []string
@@ -75,12 +85,15 @@ func idleAnswer(e evidence) (Answer, bool) {
 		first, last := w.extremes()
 		n += len(w.samples)
 		a.Numbers = append(a.Numbers, first, last)
-		a.Words += fmt.Sprintf(" With T=%v, %d peers were stopped between %.3f T and %.3f T after their last use, with nothing dispatched that would have swept.", w.t, len(w.samples), first.Value, last.Value)
+		a.Words += fmt.Sprintf(" With T=%v, %d peers were stopped between %.3f T and %.3f T after their last use.", w.t, len(w.samples), first.Value, last.Value)
 	}
 	if alpha, beta, ok := fitted(all); ok {
 		a.Numbers = append(a.Numbers, alpha, beta)
-		a.Words += fmt.Sprintf(" On average D = %.3f T %+.0f ms (alpha between %.3f and %.3f, beta between %+.0f and %+.0f ms): what does not grow with T is overhead; a reaper that looks every T/4 has 1.125 T.",
-			alpha.Value, 1000*beta.Value, alpha.Low, alpha.High, 1000*beta.Low, 1000*beta.High)
+		a.Words += fmt.Sprintf(" On average D = %.3f T %s (the factor is between %.3f and %.3f, the rest between %+.0f and %+.0f ms): what does not grow with T is overhead, and a reaper that looks every T/4 has 1.125 T.",
+			alpha.Value, signed(beta.Value), alpha.Low, alpha.High, 1000*beta.Low, 1000*beta.High)
+	}
+	if e.verdict(timingIdle) == Pass {
+		a.Words += " No traffic was needed: after the last use of a batch nothing was dispatched, and its peers were stopped all the same."
 	}
 	a.Range = fmt.Sprintf("T=%s, %d evictions of peers that were used at random moments of the reaper's tick", times(all), n)
 	a.Confidence = granted.sequentialWords(all)
@@ -189,12 +202,12 @@ func hungAnswer(e evidence) (Answer, bool) {
 		words = append(words, e.opening(timingConnect, "A connect that hangs ends at the connect timeout, with its process, and its peer is Failed with a reason."))
 		if alpha, beta, ok := fitted(all); ok {
 			a.Numbers = append(a.Numbers, alpha, beta)
-			words = append(words, fmt.Sprintf("The caller waits D = %.3f × timeout %+.0f ms (beta between %+.0f and %+.0f ms).", alpha.Value, 1000*beta.Value, 1000*beta.Low, 1000*beta.High))
+			words = append(words, fmt.Sprintf("Its caller waits %.3f times the timeout %s (the rest is between %+.0f and %+.0f ms).", alpha.Value, signed(beta.Value), 1000*beta.Low, 1000*beta.High))
 			tested = append(tested, fmt.Sprintf("connect timeouts of %s, %d hung connects", times(all), alpha.Samples))
 		}
 	}
 	if e.verdict(timingReconnect) != "" {
-		words = append(words, e.opening(timingReconnect, "A reconnect of a peer that hangs in a call is answered with the new process."))
+		words = append(words, e.opening(timingReconnect, "A reconnect ends the old process, whatever that takes within the stop ladder, and is answered with the new one."))
 		for _, series := range []string{seriesMeek, seriesStubborn} {
 			took := spans(slices.DeleteFunc(e.series(timingReconnect, seenSample, series), func(o observation) bool { return o.What != series }))
 			if len(took) == 0 {

@@ -46,12 +46,13 @@ func timingChecks() []Check {
 
 // Ids of the measurements.
 const (
-	timingIdle      = "timing-idle-window"
-	timingRetry     = "timing-failed-retry"
-	timingSpawn     = "timing-single-spawn"
-	timingPeers     = "timing-across-peers"
-	timingConnect   = "timing-connect-timeout"
-	timingReconnect = "timing-hung-reconnect"
+	timingPrefix    = "timing-"
+	timingIdle      = timingPrefix + "idle-window"
+	timingRetry     = timingPrefix + "failed-retry"
+	timingSpawn     = timingPrefix + "single-spawn"
+	timingPeers     = timingPrefix + "across-peers"
+	timingConnect   = timingPrefix + "connect-timeout"
+	timingReconnect = timingPrefix + "hung-reconnect"
 )
 
 // phases are n moments in a period, one in each n-th part of it, at a random place there and in
