@@ -253,7 +253,7 @@ func (c *coldRun) visit(ctx context.Context, x *coldPeer, round int) error {
 }
 
 // evictionBound is what an eviction may take beyond the time that its settings ask for.
-const evictionBound = 10 * time.Second
+const evictionBound = 20 * time.Second
 
 // awaitEviction waits until no process of the peer is left, and until the daemon lists it so.
 func (c *coldRun) awaitEviction(ctx context.Context, x *coldPeer) (gone bool, err error) {

@@ -18,7 +18,7 @@ func coldNoise(class string) time.Duration {
 		return 25 * time.Millisecond
 	case "observer-0.3s":
 		return 50 * time.Millisecond
-	case "observer-3s":
+	case "observer-3s", "npx-everything":
 		return 200 * time.Millisecond
 	}
 	return 100 * time.Millisecond
@@ -138,7 +138,7 @@ func (c *coldTimes) decided() (why string, ok bool) {
 	case c.out != "":
 		return c.out, false
 	case 2*c.noisyCold > c.allCold:
-		return fmt.Sprintf("%s: %d of %d calls after an eviction were discarded for noise over %v", Inconclusive, c.noisyCold, c.allCold, coldNoise(c.id)), false
+		return fmt.Sprintf("%s: %d of %d calls after an eviction were discarded for noise over %v, it wants a quieter machine", Inconclusive, c.noisyCold, c.allCold, coldNoise(c.id)), false
 	case len(c.extra) == 0:
 		return fmt.Sprintf("%s: no sample", NotObserved), false
 	}

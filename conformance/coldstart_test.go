@@ -13,7 +13,7 @@ import (
 )
 
 // briefPlan is a cold-start measurement for a test.
-var briefPlan = coldPlan{idle: time.Second, rounds: 2, warm: 1, reporter: 2, budget: time.Minute}
+var briefPlan = coldPlan{idle: time.Second, rounds: 2, warm: 1, reporter: 2, budget: 5 * time.Minute}
 
 // coldMeasured runs the cold-start check with a plan and classes, and returns what a report makes of it.
 func coldMeasured(t *testing.T, target Target, plan coldPlan, classes []serverClass) (Result, Answer, []observation) {
@@ -45,6 +45,7 @@ func coldSamples(seen []observation, class, phase string) (out []observation) {
 // TestColdStartLive measures the reference daemon for a moment: every call that was taken for cold
 // took at least the start of its server, in every class, and what is not there is said.
 func TestColdStartLive(t *testing.T) {
+	t.Parallel()
 	target := reference(t)
 	const start = 50 * time.Millisecond
 	classes := []serverClass{
@@ -80,6 +81,7 @@ func TestColdStartLive(t *testing.T) {
 // TestColdStartLeftOut: a server of the caller's that does not work is left out, which is said
 // and is no failure of the daemon.
 func TestColdStartLeftOut(t *testing.T) {
+	t.Parallel()
 	target := reference(t)
 	classes := []serverClass{
 		{id: "observer-0", title: "at once", call: echoCall, peers: 1},
@@ -93,6 +95,41 @@ func TestColdStartLeftOut(t *testing.T) {
 	}
 	if want := "yours-broken is NOT-OBSERVED: a call of yours-broken was answered"; !strings.Contains(answer.Words, want) {
 		t.Errorf("want %q in:\n%s", want, answer.Words)
+	}
+}
+
+// TestColdStartThroughAdapter: what stands between the checks and a daemon is no hindrance, and a
+// capture that is read again gives the same answer.
+func TestColdStartThroughAdapter(t *testing.T) {
+	t.Parallel()
+	exe := reference(t).Peer
+	target := Target{Name: "program", Adapter: true, Argv: []string{exe, "adapter"}, Peer: exe}
+	c := coldStartCheck(ColdStart{})
+	plan := coldPlan{idle: time.Second, rounds: 1, warm: 1, reporter: 1, budget: 5 * time.Minute}
+	c.run = func(ctx context.Context, p *probe) (string, error) {
+		return p.coldStart(ctx, plan, []serverClass{{id: "observer-0", title: "at once", call: echoCall, peers: 1}}, nil)
+	}
+	report, err := Run(t.Context(), target, Options{Checks: []Check{c}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Answers) != 1 || len(report.Answers[0].Words) == 0 || report.Checks[0].Verdict != Pass {
+		t.Fatalf("%s: %s; answers %+v", report.Checks[0].Verdict, report.Checks[0].Evidence, report.Answers)
+	}
+	file, err := report.Capture().encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), CaptureFile)
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadCapture(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(report.Answers, again.Report().Answers); diff != "" {
+		t.Errorf("(-first +again):\n%s", diff)
 	}
 }
 
