@@ -55,6 +55,19 @@
 // whatever its outcome was; too much of it is INCONCLUSIVE, never FAIL. That nothing
 // happened is believed only after a fence: a sibling that the daemon spawned afterwards.
 //
+// # Profiles
+//
+// [Full] is the catalogue, which a certificate covers. [Quick] shows every MUST of it that can
+// be seen in seconds, for a developer who waits. [Timing] measures, for some minutes: when idle
+// peers are stopped at T and 3 T in every phase of the reaper, how failures age under steady
+// calls, whether crowds of callers cause one spawn and peers wait for each other, what bounds
+// those that hang, and what a cold start costs. Samples are taken side by side over many peers
+// of one daemon, and decided over whole batches, since what ends early would count twice
+// otherwise. The run ends with an [Answer] to each question that RFC 0204 leaves open, in words
+// and numbers, with the range that was tested and how sure they are; they are made from the
+// capture, as the verdicts are. Where a machine is too noisy the verdict proposes a longer T,
+// which [WithT] takes.
+//
 // # Capture and judge
 //
 // A check gives no verdict. It takes down what it compares and measures, and how it came to

@@ -19,12 +19,7 @@ const timingSeed = 204
 // samples side by side over many peers of one daemon.
 func timingChecks() []Check {
 	all := []Check{
-		{ID: timingIdle, Title: "Idle peers are stopped in (T, T + T/4] after their last use, at T and at three times T, in every phase of the reaper.",
-			Clauses: []string{"RE-1", "RE-3"}, cost: time.Duration(standardIdle.batches+1) * 5 * standardIdle.times[1] / 2,
-			run: func(ctx context.Context, p *probe) (string, error) { return p.idleWindows(ctx, standardIdle) }},
-		{ID: timingRetry, Title: "Under steady calls a failure ages in (T, T + T/4], attempts are at least T apart, and calls in between are refused at once.",
-			Clauses: []string{"RE-5", "RE-4", "RE-11", "DI-5", "DI-6"}, cost: time.Duration(standardRetry.batches*standardRetry.attempts) * 2 * standardRetry.idle,
-			run: func(ctx context.Context, p *probe) (string, error) { return p.retryWindows(ctx, standardRetry) }},
+		idleCheck(standardIdle), retryCheck(standardRetry),
 		{ID: timingSpawn, Title: "8, 64 and 512 callers that meet one idle peer at one moment cause one spawn, and each gets its own answer.",
 			Clauses: []string{"DI-2", "ST-3"}, cost: 30 * time.Second,
 			run: func(ctx context.Context, p *probe) (string, error) { return p.singleSpawns(ctx, standardCrowds) }},
@@ -42,6 +37,48 @@ func timingChecks() []Check {
 		all[i].only, all[i].quiet = Timing, true
 	}
 	return all
+}
+
+func idleCheck(plan idlePlan) Check {
+	return Check{ID: timingIdle, Title: "Idle peers are stopped in (T, T + T/4] after their last use, at T and at three times T, in every phase of the reaper.",
+		Clauses: []string{"RE-1", "RE-3"}, cost: time.Duration(plan.batches) * 3 * slices.Max(plan.times),
+		run: func(ctx context.Context, p *probe) (string, error) { return p.idleWindows(ctx, plan) }}
+}
+
+func retryCheck(plan retryPlan) Check {
+	return Check{ID: timingRetry, Title: "Under steady calls a failure ages in (T, T + T/4], attempts are at least T apart, and calls in between are refused at once.",
+		Clauses: []string{"RE-5", "RE-4", "RE-11", "DI-5", "DI-6"}, cost: time.Duration(plan.batches*(plan.attempts+1)) * 2 * plan.idle,
+		run: func(ctx context.Context, p *probe) (string, error) { return p.retryWindows(ctx, plan) }}
+}
+
+// Bounds of T that WithT takes.
+const (
+	minT = time.Second
+	maxT = time.Minute
+)
+
+// WithT makes the measurements of the timing profile with another T, and three times that: a
+// longer one than usual where the machine is too noisy. What else is among checks stays. It is
+// an error when there is nothing to measure, or T is not of whole seconds, which is how the
+// protocol's daemon takes it.
+func WithT(checks []Check, t time.Duration) ([]Check, error) {
+	if t < minT || t > maxT || t%time.Second != 0 {
+		return nil, fmt.Errorf("T is %v; use whole seconds between %v and %v", t, minT, maxT)
+	}
+	idle, retry := standardIdle, standardRetry
+	idle.times, retry.idle = []time.Duration{t, 3 * t}, t
+	out, found := slices.Clone(checks), false
+	for i, c := range out {
+		for _, other := range []Check{idleCheck(idle), retryCheck(retry)} {
+			if c.ID == other.ID {
+				out[i].cost, out[i].run, found = other.cost, other.run, true
+			}
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("T is measured by %s and %s, and none of them is among the checks", timingIdle, timingRetry)
+	}
+	return out, nil
 }
 
 // Ids of the measurements.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // recordedTiming is a capture of a run of the timing profile, or of one check of it, on a live daemon.
@@ -155,10 +157,50 @@ func TestTimingLive(t *testing.T) {
 					t.Errorf("%s: %s %s\n%s", c.ID, c.Verdict, c.Evidence, strings.Join(c.Log, "\n"))
 				}
 			}
+			dir := t.TempDir()
+			if err := r.SaveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			again, err := ReadCapture(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(reportJSON(t, r), reportJSON(t, again.Report())); diff != "" {
+				t.Errorf("judged again (-first +again):\n%s", diff)
+			}
 			if tt.fails == nil && (len(r.Answers) != 4 || r.Profile != Timing || r.Noise.Readings == 0) {
 				t.Errorf("profile %q, %d answers, %d readings of the control", r.Profile, len(r.Answers), r.Noise.Readings)
 			}
 		})
+	}
+}
+
+// TestWithT: another T is measured where T is measured, and is refused where it cannot be.
+func TestWithT(t *testing.T) {
+	timing := checksOf(t, Timing)
+	longer, err := WithT(timing, 10*s)
+	if err != nil || len(longer) != len(timing) {
+		t.Fatalf("%d checks, %v", len(longer), err)
+	}
+	for i, c := range longer {
+		want := timing[i].cost
+		switch c.ID {
+		case timingIdle:
+			want *= 2 // of 5 s
+		case timingRetry:
+			want = want / 4 * 10
+		}
+		if c.cost != want || c.ID != timing[i].ID || c.quiet != timing[i].quiet {
+			t.Errorf("%s takes %v, want %v", c.ID, c.cost, want)
+		}
+	}
+	for _, bad := range []time.Duration{0, 1500 * time.Millisecond, 2 * time.Minute} {
+		if _, err := WithT(timing, bad); err == nil || !strings.Contains(err.Error(), "use whole seconds between 1s and 1m0s") {
+			t.Errorf("T=%v: %v", bad, err)
+		}
+	}
+	if _, err := WithT(checksOf(t, Quick), 5*s); err == nil || !strings.Contains(err.Error(), "none of them is among the checks") {
+		t.Errorf("the quick profile: %v", err)
 	}
 }
 

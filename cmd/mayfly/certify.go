@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/conformance"
 )
@@ -49,7 +50,7 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 	wander := addWanderFlags(fs)
 	ids := fs.String("check", "", "run only these checks, by id, with commas in between")
 	profile := fs.String("profile", string(conformance.Full), "choice of checks: "+profileNames)
-	cold := addColdStartFlags(fs)
+	cold, longer := addColdStartFlags(fs), addTFlag(fs)
 	dir := fs.String("report", "mayfly-report", "directory for the report: "+reportFiles)
 	also := addVerdictFlags(fs)
 	asJSON := fs.Bool("json", false, "print the report as JSON in place of the table")
@@ -66,7 +67,7 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		}
 		opts.Checks = checks
 	}
-	for _, err := range []error{choose(&opts, conformance.Profile(*profile), isSet(fs, "profile")), cold.join(&opts, fs), wander.check(fs)} {
+	for _, err := range []error{choose(&opts, conformance.Profile(*profile), isSet(fs, "profile")), cold.join(&opts, fs), longer.join(&opts, fs), wander.check(fs)} {
 		if err != nil {
 			fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
 			return exitUsage
@@ -116,6 +117,28 @@ func certifyCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 
 // profileNames says in the usage what a profile is for.
 const profileNames = "quick (what can be seen in seconds), full (the whole catalogue, which a certificate wants) or\ntiming (measurements, some minutes, and answers to the open questions of RFC 0204)"
+
+// tFlag is T of the measurements.
+type tFlag struct{ t *time.Duration }
+
+const tFlagName = "t"
+
+func addTFlag(fs *flag.FlagSet) tFlag {
+	return tFlag{fs.Duration(tFlagName, 0, "profile timing: T of the measurements, which are made with three times it, too; a longer one\nwhere the machine is too noisy (default 5s)")}
+}
+
+// join measures with this T, if one was asked for.
+func (f tFlag) join(o *conformance.Options, fs *flag.FlagSet) error {
+	if !isSet(fs, tFlagName) {
+		return nil
+	}
+	checks, err := conformance.WithT(o.Checks, *f.t)
+	if err != nil {
+		return fmt.Errorf("-%s: %w", tFlagName, err)
+	}
+	o.Checks = checks
+	return nil
+}
 
 // choose makes the choice of a profile. The full one is what is run without any choice.
 func choose(o *conformance.Options, p conformance.Profile, asked bool) error {
