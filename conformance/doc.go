@@ -41,8 +41,28 @@
 //	HARNESS-ERROR   something of ours or around us broke; it says nothing about the daemon
 //
 // The level of a check follows from its first clause: MUST is stated by RFC 0204 or ADR-0068,
-// SHOULD is implied by them, FIELD is a stricter rule of our own. [Report.Outcome] is the
-// verdict on the whole, which SHOULD and FIELD failures do not change.
+// SHOULD is implied by them, FIELD is a stricter rule of our own. What a check fails for weighs
+// as much as its level says, so nothing that is only implied is looked at by a MUST: it has a
+// check of its own.
+//
+// [Report.Outcome] is the verdict on the whole. FAIL is a MUST that failed. PASS takes every
+// MUST: one that was not observed, that noise drowned, or that no check could show because
+// none applies to the target leaves the whole INCONCLUSIVE, and the summary names the clauses.
+// Checks that were asked for by name certify nothing, so there what does not apply does not
+// count. SHOULD and FIELD failures are shown in every form of a report and do not change the
+// outcome, nor the exit code of a run, nor a certificate: the documents do not state them.
+// Who wants to be held to what they imply as well says so (-strict, or a level given to
+// Outcome), for which SHOULD counts as MUST does; FIELD never does.
+//
+// # Catalogue
+//
+// [Requirements] is the frozen list of what there is to hold: every clause that shows outside a
+// daemon, with its source, how it is observed and the checks that hold it, or the reason why
+// none can. [CatalogueVersion] names its content and [CatalogueHash] identifies it; captures
+// and certificates carry the hash. To change, add or take out a requirement is to give it
+// another version, and a test keeps the hashes of all versions. Checks come and go without
+// that: which of them a certificate must rest on is [Capture.Covers]'s matter, and the suite's
+// version says that verdicts compare. CATALOGUE.md is the list as a page.
 //
 // # Time
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -96,21 +97,48 @@ func (r *Report) Count(l Level, v Verdict) (n int) {
 }
 
 // Outcome is the verdict on the whole. A MUST that failed decides; then the harness; then a
-// MUST that was not observed or was drowned in noise. SHOULD and FIELD failures are shown
-// and decide nothing.
-func (r *Report) Outcome() Verdict {
-	all := func(v Verdict) int { return r.Count(Must, v) + r.Count(Should, v) + r.Count(Field, v) }
+// MUST that was not observed or was drowned in noise. PASS takes all of them: what no check
+// could show of a whole catalogue, since none applies to the target, leaves it inconclusive.
+// SHOULD and FIELD failures are shown and decide nothing, unless their level is given as one
+// that counts as well.
+func (r *Report) Outcome(also ...Level) Verdict {
+	counted := append([]Level{Must}, also...)
+	count := func(levels []Level, verdicts ...Verdict) (n int) {
+		for _, l := range levels {
+			for _, v := range verdicts {
+				n += r.Count(l, v)
+			}
+		}
+		return n
+	}
+	all := []Level{Must, Should, Field}
 	switch {
-	case r.Count(Must, Fail) > 0:
+	case count(counted, Fail) > 0:
 		return Fail
-	case all(HarnessError) > 0:
+	case count(all, HarnessError) > 0:
 		return HarnessError
-	case r.Count(Must, Inconclusive)+r.Count(Must, NotObserved) > 0:
+	case count(counted, Inconclusive, NotObserved) > 0:
 		return Inconclusive
-	case all(Pass) == 0 || !r.Partial && r.Count(Must, Pass) == 0:
+	case count(all, Pass) == 0 || !r.Partial && count([]Level{Must}, Pass) == 0:
+		return Inconclusive
+	case !r.Partial && len(r.unshown(counted)) > 0:
 		return Inconclusive
 	}
 	return Pass
+}
+
+// unshown are the clauses of these levels whose checks do not apply to the target, and that no
+// other check showed beside its own.
+func (r *Report) unshown(levels []Level) (clauses []string) {
+	shown := func(clause string) bool {
+		return slices.ContainsFunc(r.Checks, func(c Result) bool { return c.Verdict == Pass && slices.Contains(c.Clauses, clause) })
+	}
+	for _, c := range r.Checks {
+		if c.Verdict == NotApplicable && slices.Contains(levels, c.Level) && !shown(c.Clauses[0]) && !slices.Contains(clauses, c.Clauses[0]) {
+			clauses = append(clauses, c.Clauses[0])
+		}
+	}
+	return clauses
 }
 
 // Table writes the verdicts for a terminal, the failures once more at the end.
@@ -153,6 +181,9 @@ func (r *Report) Summary() string {
 			}
 		}
 		fmt.Fprintf(&b, "%-6s  %s\n", l, strings.Join(parts, ", "))
+	}
+	if missing := r.unshown([]Level{Must}); len(missing) > 0 {
+		fmt.Fprintf(&b, "not shown, since no check of them applies to the target: %s\n", strings.Join(missing, " "))
 	}
 	if r.Dialect != nil {
 		fmt.Fprintf(&b, "dialect: %s\n", r.Dialect)

@@ -49,7 +49,7 @@ type Options struct {
 	// goroutine at a time.
 	Progress func(Result)
 	// Rerun is the command with which a reader runs a check again, up to the flag -check.
-	// Empty means "mayfly certify".
+	// Empty means what the target comes to.
 	Rerun string
 
 	patience, grace time.Duration // zero means the constants
@@ -73,6 +73,7 @@ func (o Options) complete() Options {
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	partial := o.Checks != nil
 	o = o.complete()
+	o.Rerun = cmp.Or(o.Rerun, t.rerun())
 	observer.Seal() // what the caller left open is no leak of the daemon
 	t, err := t.preflight(ctx)
 	if err != nil {
@@ -84,10 +85,25 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	s.runAll(ctx)
 	s.control.close()
 	capture := s.capture(began, partial)
-	if err := capture.validate(); err != nil {
-		panic("CONF-CAPTURE: " + err.Error())
+	return capture.reported(), nil
+}
+
+// reported judges a capture of our own. One that the judge refuses is a fault of the runner or
+// of who chose the checks: nothing is said about the daemon, and there is nothing to certify.
+func (c *Capture) reported() *Report {
+	bad := c.validate()
+	if bad == nil {
+		return c.Report()
 	}
-	return capture.Report(), nil
+	none := Capture{run: c.run, end: c.end}
+	none.run.Checks = nil
+	r := none.Report()
+	r.capture, r.Checks = nil, nil
+	for _, info := range c.run.Checks {
+		r.Checks = append(r.Checks, Result{ID: info.ID, Title: info.Title, Clauses: info.Clauses, Level: info.Level, Verdict: HarnessError,
+			Evidence: oneLine("what was recorded cannot be judged, which says nothing about the daemon: " + bad.Error())})
+	}
+	return r
 }
 
 // preflight starts the target once, since a daemon that does not start fails no check: there

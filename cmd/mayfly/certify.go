@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/conformance"
@@ -28,7 +27,9 @@ Runs a daemon, the reference daemon ("mayfly serve") if no other -target is name
 separate process, one for each check, in a fresh home, and tells clause by clause whether it
 keeps its peers alive exactly when it should. A MUST is stated by the documents that the clauses come from, a SHOULD is implied by
 them, and FIELD is a stricter rule of our own. Exit code 0: every MUST holds; 1: one does
-not; 3: something around the daemon failed; 4: the machine was too noisy to tell.
+not; 3: something around the daemon failed; 4: the machine was too noisy to tell, or a MUST
+could not be shown. SHOULD and FIELD are shown and leave the exit code alone; -strict lets
+SHOULD decide it as MUST does.
 
 `
 
@@ -230,53 +231,4 @@ func progress(stderr io.Writer) func(conformance.Result) {
 	return func(r conformance.Result) {
 		fmt.Fprintf(stderr, "%-15s %s (%.1fs)\n", r.Verdict, r.ID, float64(r.DurationMS)/1000)
 	}
-}
-
-// listed is one check in the JSON of certify list.
-type listed struct {
-	ID      string            `json:"id"`
-	Title   string            `json:"title"`
-	Clauses []string          `json:"clauses"`
-	Level   conformance.Level `json:"level"`
-	Needs   []string          `json:"needs,omitempty"`
-}
-
-// listChecks is "certify list".
-func listChecks(args []string, stdout, stderr io.Writer) int {
-	fs := flag.NewFlagSet("mayfly certify list", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	asJSON := fs.Bool("json", false, "print a JSON list")
-	if code, done := parsed(fs, args, stderr); done {
-		return code
-	}
-	var all []listed
-	for _, c := range conformance.Everything() {
-		all = append(all, listed{c.ID, c.Title, c.Clauses, c.Level(), c.Needs})
-	}
-	var err error
-	if *asJSON {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(all)
-	} else {
-		err = printList(all, stdout)
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "mayfly certify list: %v\n", err)
-		return exitHarness
-	}
-	return exitOK
-}
-
-func printList(all []listed, stdout io.Writer) error {
-	tw := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(tw, "CHECK\tLEVEL\tCLAUSES\tTITLE")
-	for _, c := range all {
-		title := c.Title
-		if len(c.Needs) > 0 {
-			title += " (needs " + strings.Join(c.Needs, ", ") + "; by name only)"
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", c.ID, c.Level, strings.Join(c.Clauses, " "), title)
-	}
-	return tw.Flush()
 }
