@@ -29,7 +29,7 @@ func (m margins) sequentialWords(all []*window) string {
 	}
 	low, high := clopperPearson(late, counted, wanted)
 	return fmt.Sprintf("\"too early\" is proven by a single sample; \"too late\" by a sequential test (p0 %v %%, p1 %v %%), in which a sound daemon fails with probability %v and one that is late in a fifth of all phases passes with %v. "+
-		"%d of %d counted samples were late, so the share of late stops is between %.1f %% and %.1f %% (95 %%); %d samples were discarded by the control",
+		"%d of %d counted samples were late, so the share of late ones is between %.1f %% and %.1f %% (95 %%); %d samples were discarded by the control",
 		100*lateness.p0, 100*lateness.p1, lateness.alpha, lateness.beta, late, counted, 100*low, 100*high, noisy)
 }
 
@@ -43,7 +43,7 @@ func (w *window) extremes() (first, last Number) {
 			}
 		}
 		t := w.t.Seconds()
-		return Number{Name: fmt.Sprintf("%s at T=%v", name, w.t), Unit: "T", Value: x.took.middle().Seconds() / t,
+		return Number{Name: fmt.Sprintf("%s at T=%v", name, w.t), Unit: "T", Value: w.best(x).Seconds() / t,
 			Low: x.took.min.Seconds() / t, High: x.took.max.Seconds() / t, Samples: len(w.samples)}
 	}
 	return at("earliest", func(a, b sample) bool { return a.took.max < b.took.max }),
@@ -193,11 +193,6 @@ func hungAnswer(e evidence) (Answer, bool) {
 	var words, tested []string
 	if e.verdict(timingConnect) != "" {
 		all := windowsOf(e.seen[timingConnect], seenTimeout)
-		for _, w := range all {
-			for i, x := range w.samples { // what the caller waits begins with its call
-				w.samples[i].took.min = x.took.max
-			}
-		}
 		slices.SortFunc(all, func(x, y *window) int { return int(x.t - y.t) })
 		words = append(words, e.opening(timingConnect, "A connect that hangs ends at the connect timeout, with its process, and its peer is Failed with a reason."))
 		if alpha, beta, ok := fitted(all); ok {

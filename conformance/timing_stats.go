@@ -87,7 +87,7 @@ func fitted(all []*window) (alpha, beta Number, ok bool) {
 	n := 0
 	for _, w := range all {
 		if len(w.samples) > 1 {
-			x, groups = append(x, w.t.Seconds()), append(groups, w.middles())
+			x, groups = append(x, w.t.Seconds()), append(groups, w.seconds())
 			n += len(w.samples)
 		}
 	}
@@ -102,12 +102,22 @@ func fitted(all []*window) (alpha, beta Number, ok bool) {
 	return alpha, beta, true
 }
 
-// middles are the middles of the samples, in seconds.
-func (w *window) middles() (out []float64) {
+// seconds are the best estimates of the samples.
+func (w *window) seconds() (out []float64) {
 	for _, s := range w.samples {
-		out = append(out, s.took.middle().Seconds())
+		out = append(out, w.best(s).Seconds())
 	}
 	return out
+}
+
+// best is the best estimate of a sample. The end of a failure may have been at any time between
+// two calls. All else was noticed when it was, as a rule without delay: that it may have been
+// sooner is what the lower end is for, and noise that there was is overhead in the fit.
+func (w *window) best(s sample) time.Duration {
+	if w.kind == seenAgeing {
+		return s.took.middle()
+	}
+	return s.took.max
 }
 
 func (i interval) middle() time.Duration { return i.min + (i.max-i.min)/2 }
