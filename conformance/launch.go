@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayfly-mcp/mayfly/conformance/adapter"
 	"github.com/mayfly-mcp/mayfly/core/wire"
+	"github.com/mayfly-mcp/mayfly/fakes/observer"
 )
 
 // Bounds of a daemon under test.
@@ -22,7 +23,6 @@ const (
 	startBound = 30 * time.Second // from exec to the first Ping, on a slow machine
 	reachBound = 10 * time.Second // to the first Pong of a daemon that runs already
 	stopBound  = 20 * time.Second // added to the daemon's own stop ladder
-	maxLog     = 1 << 20          // bytes of stderr kept
 )
 
 // start runs the target for a rig, or reaches it where it runs, and returns when it answers.
@@ -99,7 +99,8 @@ func (t Target) process(v values, env []string) *daemon {
 	for _, entry := range t.Vars {
 		d.cmd.Env = append(d.cmd.Env, v.fill(entry))
 	}
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the runner, which then stops the daemon
+	d.cmd.Env = append(d.cmd.Env, observer.HomeVar+"="+filepath.Dir(v.home)) // the whole rig's
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                  // Ctrl-C is for the runner, which then stops the daemon
 	return d
 }
 

@@ -97,7 +97,7 @@ func (m *Matrix) Write(w io.Writer) error {
 // KillMatrix writes the expected matrix: a line for each pair of a mutant and a check that
 // must fail it, mutants in the order of the table, checks in that of the catalogue.
 func KillMatrix(w io.Writer) error {
-	order := append(Everything(), slowly(0))
+	order := append(Everything(), slowly(slowT(1)))
 	var b strings.Builder
 	for _, e := range expectations {
 		fmt.Fprintf(&b, "%s\n", e.mutant)

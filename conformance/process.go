@@ -329,6 +329,14 @@ func (d *daemon) gone() bool {
 // asked reports whether the end of the daemon is our doing.
 func (d *daemon) asked() bool { return d.ending.Load() }
 
+// mishap says how the daemon ended although nobody asked it to, and is empty if it did not.
+func (d *daemon) mishap() string {
+	if d.adapter != nil || !d.gone() || d.asked() {
+		return ""
+	}
+	return fmt.Sprintf("ended by itself (%s), last words: %s", d.cmd.ProcessState, d.log.last(3))
+}
+
 // exitCode is the status once the daemon has ended: -1 for a signal.
 func (d *daemon) exitCode() int { return d.cmd.ProcessState.ExitCode() }
 

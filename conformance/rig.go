@@ -35,6 +35,7 @@ type rig struct {
 	ctl      *observer.Controller
 	events   *eventLog
 	agents   *adapter.Agents // of a driven target: they outlive its daemon
+	guard    *observer.Guard // that of the run, or the rig's own
 	rec      *recorder       // nil when nobody takes anything down
 	handles  atomic.Int64    // session handles given out
 	endings  []error         // how daemons ended badly that were started again; of the check's goroutine alone
@@ -67,8 +68,8 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 			r.discard()
 		}
 	}()
-	if r.dir, err = os.MkdirTemp("", "mf"); err != nil {
-		return nil, fmt.Errorf("no room for a daemon's home: %w", err)
+	if err := r.makeDir(); err != nil {
+		return nil, err
 	}
 	for _, sub := range []string{"home", "bin"} {
 		if err := os.Mkdir(filepath.Join(r.dir, sub), 0o700); err != nil {
@@ -87,6 +88,20 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 		return nil, err // the caller has nothing to close
 	}
 	return r, nil
+}
+
+// makeDir makes the directory of the rig, which the guard knows of before anything is in it.
+func (r *rig) makeDir() (err error) {
+	if r.guard = r.target.guard; r.guard == nil {
+		if r.guard, err = observer.StartGuard(r.target.Peer); err != nil {
+			return err
+		}
+	}
+	if r.dir, err = os.MkdirTemp("", "mf"); err != nil {
+		return fmt.Errorf("no room for a daemon's home: %w", err)
+	}
+	r.guard.Watch(r.dir)
+	return nil
 }
 
 // boot starts the daemon in its home, for the first time or again.
@@ -206,7 +221,12 @@ func (r *rig) discard() []observer.Process {
 			r.llm.Close()
 		}
 		if r.dir != "" {
+			observer.EndAll(r.dir)  // what the daemon started besides servers
 			_ = os.RemoveAll(r.dir) // a leftover in the temporary directory harms nobody
+			r.guard.Forget(r.dir)
+		}
+		if r.guard != nil && r.guard != r.target.guard {
+			r.guard.Close()
 		}
 	})
 	return r.left

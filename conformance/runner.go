@@ -53,6 +53,7 @@ type Options struct {
 	Rerun string
 
 	patience, grace time.Duration // zero means the constants
+	dialect         *Dialect      // of a target that is known: it is not probed, nor started in advance
 }
 
 func (o Options) complete() Options {
@@ -75,6 +76,7 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	o = o.complete()
 	o.Rerun = cmp.Or(o.Rerun, t.rerun())
 	observer.Seal() // what the caller left open is no leak of the daemon
+	t.dialect = o.dialect
 	t, err := t.preflight(ctx)
 	if err != nil {
 		return nil, err
@@ -112,14 +114,24 @@ func (t Target) preflight(ctx context.Context) (_ Target, err error) {
 	if err := t.checkPlaceholders(); err != nil {
 		return t, err
 	}
+	defer func() {
+		if err != nil {
+			t.release()
+		}
+	}()
+	if t.guard, err = observer.StartGuard(t.Peer); err != nil {
+		return t, err
+	}
 	if t.Model != "" {
 		if t.model, err = llm.Start(llm.Config{Addr: t.Model}); err != nil {
 			return t, fmt.Errorf("%w; choose another address with -model, and tell it to the daemon", err)
 		}
 	}
+	if t.dialect != nil {
+		return t, nil
+	}
 	r, err := newRig(ctx, t, scenarios.DefaultSettings())
 	if err != nil {
-		t.release()
 		return t, err
 	}
 	defer r.discard()
@@ -131,8 +143,10 @@ func (t Target) preflight(ctx context.Context) (_ Target, err error) {
 	if t.dialect, err = detect(ctx, r); err == nil {
 		err = t.dialect.stopping(ctx, r)
 	}
+	if ended := r.daemon.mishap(); err != nil && ended != "" {
+		err = fmt.Errorf("the daemon %s while it was found out how it wants to be spoken to", ended)
+	}
 	if err != nil {
-		t.release()
 		return t, errors.New(r.say(err.Error()))
 	}
 	return t, nil
@@ -142,6 +156,9 @@ func (t Target) preflight(ctx context.Context) (_ Target, err error) {
 func (t Target) release() {
 	if t.model != nil {
 		t.model.Close()
+	}
+	if t.guard != nil {
+		t.guard.Close()
 	}
 }
 

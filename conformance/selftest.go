@@ -164,7 +164,7 @@ func (o SelfTestOptions) checks(e expectation) []Check {
 		chosen[i].quiet, chosen[i].timed = false, false // the margins of the table are wide
 	}
 	if e.slow() {
-		chosen = append(chosen, slowly(0))
+		chosen = append(chosen, slowly(slowT(1)))
 	}
 	return chosen
 }
@@ -217,8 +217,10 @@ func (t *trial) settled() bool {
 func (t *trial) run(ctx context.Context, upTo int) {
 	began := time.Now()
 	for !t.settled() && t.tries < upTo && ctx.Err() == nil {
-		patience := (mutantPatience << (2 * t.tries)) * slowness(ctx, t.mutant.Target.Peer)
-		report, err := Run(ctx, t.mutant.Target, Options{Checks: t.checks(), Parallel: checksPerMutant, patience: patience})
+		slow := slowness(ctx, t.mutant.Target.Peer)
+		allowed := min(slow*mutantPatience<<(2*t.tries), patience)
+		report, err := Run(ctx, t.mutant.Target, Options{Checks: t.checks(slow), Parallel: checksPerMutant,
+			patience: allowed, dialect: mutantDialect()})
 		if err != nil {
 			t.broken = err
 			break
@@ -236,6 +238,12 @@ func (t *trial) run(ctx context.Context, upTo int) {
 	t.took += time.Since(began)
 }
 
+// mutantDialect is that of the daemon that the mutants are made of: probing one might take its
+// defect for a dialect.
+func mutantDialect() *Dialect {
+	return &Dialect{Name: dialectDeclares, Because: []string{"it is the reference daemon but for its defect"}}
+}
+
 // starts is of how many starts of a process the slowest counts.
 const starts = 3
 
@@ -249,11 +257,11 @@ func slowness(ctx context.Context, exe string) time.Duration {
 }
 
 // checks are those of the next try.
-func (t *trial) checks() []Check {
+func (t *trial) checks(slow time.Duration) []Check {
 	out := append([]Check{}, t.todo...) // not nil, which would mean the whole catalogue
 	for i, c := range out {
 		if c.ID == measured {
-			out[i] = slowly(t.tries)
+			out[i] = slowly(slowT(slow))
 		}
 	}
 	return out

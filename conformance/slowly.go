@@ -17,17 +17,16 @@ const (
 	grainsPerT = 100
 )
 
-// slowT is T at each try: what is too noisy for the first one may do for a longer one.
-func slowT(try int) time.Duration { return 16 * time.Second << min(try, 1) }
+// slowT is T on a machine where things take so many times longer than on a quiet one.
+func slowT(slowness time.Duration) time.Duration { return 16*time.Second + slowness*8*time.Second }
 
 // slowly is the measurement of the eviction with a T of which a twentieth can be seen. The uses
-// are spread over half of T, so that some lie in every phase of any tick up to that.
-func slowly(try int) Check {
-	t := slowT(try)
+// are spread over a third of T, so that some lie in every phase of any tick up to that.
+func slowly(t time.Duration) Check {
 	return Check{ID: measured, Title: "An unused peer is stopped not before T and not later than T and a tick after its last use.",
 		Clauses: []string{"RE-1", "RE-3"}, cost: slowBatches * 3 * t, quiet: true,
 		run: func(ctx context.Context, p *probe) (string, error) {
-			return p.measureEvictions(ctx, evictionPlan{idle: t, perBatch: slowBatch, batches: slowBatches, spread: t / 2, grain: t / grainsPerT})
+			return p.measureEvictions(ctx, evictionPlan{idle: t, perBatch: slowBatch, batches: slowBatches, spread: t / 3, grain: t / grainsPerT})
 		}}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayfly-mcp/mayfly/conformance/adapter"
 	"github.com/mayfly-mcp/mayfly/fakes/llm"
+	"github.com/mayfly-mcp/mayfly/fakes/observer"
 )
 
 // Target is what gets certified. Exactly one of Argv and Address says where it is, or Driver.
@@ -44,9 +45,10 @@ type Target struct {
 	// Peer is the executable that becomes an observer peer when its first argument is "peer".
 	Peer string
 
-	dialect *Dialect     // what the preflight found out
-	can     []Capability // of an adapter, by its own word
-	model   *llm.Server  // the run's, when there is one for all checks
+	dialect *Dialect        // what the preflight found out
+	can     []Capability    // of an adapter, by its own word
+	model   *llm.Server     // the run's, when there is one for all checks
+	guard   *observer.Guard // the run's
 }
 
 // DefaultSocket is where a daemon listens, below its home.
