@@ -184,7 +184,7 @@ func coldStartAnswer(e evidence) (Answer, bool) {
 	}
 	idle, classes, reporter := coldTimesOf(series)
 	a := Answer{ID: "cold-start", Question: "What does the first call after an eviction cost a conversation?",
-		Confidence: "intervals are those of order statistics, 95 % each unless stated; where the samples are too few for a bound above, the interval ends at the slowest one and its confidence is what that is worth. " +
+		Confidence: "intervals are those of order statistics, 95 % each unless stated, for samples that are independent; where the samples are too few for a bound above, the interval ends at the slowest one and its confidence is what that is worth. " +
 			"Samples are discarded by the control alone, with a noise that is fixed for each class"}
 	var waits, out, tested []string
 	for _, c := range classes {
@@ -218,11 +218,16 @@ func coldWords(idle time.Duration, waits, out []string) string {
 	return words
 }
 
-// waits is the sentence of one class.
+// waits is the sentence of one class. Of a quantile that the samples do not bound it says nothing
+// but what the slowest one took.
 func (c *coldTimes) waits() string {
 	q50, q95, warm := quantileOf(c.extra, 0.5), quantileOf(c.extra, 0.95), quantileOf(c.warm, 0.5)
-	return fmt.Sprintf("%s more for %s (p50 of %d, between %s and %s; p95 %s; a warm call takes %s)",
-		shortly(q50.value), c.id, q50.samples, shortly(q50.low), shortly(q50.high), shortly(q95.value), shortly(warm.value))
+	tail := fmt.Sprintf("p95 %s, between %s and %s", shortly(q95.value), shortly(q95.low), shortly(q95.high))
+	if q95.confidence < wanted {
+		tail = "too few for a p95, the slowest " + shortly(q95.high)
+	}
+	return fmt.Sprintf("%s more for %s (p50 of %d, between %s and %s; %s; a warm call takes %s)",
+		shortly(q50.value), c.id, q50.samples, shortly(q50.low), shortly(q50.high), tail, shortly(warm.value))
 }
 
 // shortly is a time with as many digits as a reader wants.

@@ -49,7 +49,7 @@ func (n Number) cell() (row, quantile string, is bool) {
 func (n Number) figure() string {
 	s := fmt.Sprintf("%s [%s, %s]", brief(n.Value), brief(n.Low), brief(n.High))
 	if n.Confidence < wanted {
-		s += fmt.Sprintf(" %.0f%%", 100*n.Confidence)
+		s += fmt.Sprintf(" %d%%", int(100*n.Confidence))
 	}
 	return s
 }
