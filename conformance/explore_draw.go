@@ -18,6 +18,7 @@ const (
 	burstSteps = 10              // operations between two long waits
 	shortBurst = 4               // and next to a short wait
 	fenceEvery = 8               // operations
+	focusSteps = 5               // operations after a server was told something
 	maxDraws   = 1000            // attempts at one operation
 )
 
@@ -34,6 +35,8 @@ type drawer struct {
 	after  int // operations since the last short one
 	quiet  int // operations since the last fence
 	idle   time.Duration
+	focus  string // the server that something was done to, whose peers get the next calls
+	eager  int    // operations for which it is the focus
 }
 
 // walks draws an exploration.
@@ -70,8 +73,12 @@ func drawWalk(seed, walk uint64, steps int, idle time.Duration, can []Capability
 func (d *drawer) step(c scenarios.Command) {
 	d.o.do(c)
 	d.ops = append(d.ops, c)
-	d.burst, d.after, d.quiet = d.burst+1, d.after+1, d.quiet+1
+	d.burst, d.after, d.quiet, d.eager = d.burst+1, d.after+1, d.quiet+1, d.eager-1
 	switch x := c.(type) {
+	case scenarios.Change:
+		d.focus, d.eager = x.Server, focusSteps
+	case scenarios.Hold:
+		d.focus, d.eager = x.Server, focusSteps
 	case scenarios.Fence:
 		d.quiet = 0
 	case scenarios.Advance:
@@ -125,10 +132,18 @@ var draws = []struct {
 }{
 	{3, (*drawer).agent}, {10, (*drawer).declare}, {4, (*drawer).delete}, {2, (*drawer).remove}, {2, (*drawer).rename},
 	{22, (*drawer).call}, {5, (*drawer).list}, {7, (*drawer).reconnect}, {8, (*drawer).upsert}, {4, (*drawer).cancel},
-	{5, (*drawer).hold}, {6, (*drawer).release}, {4, (*drawer).change}, {4, (*drawer).heal}, {4, (*drawer).kill}, {1, (*drawer).early},
+	{9, (*drawer).hold}, {14, (*drawer).release}, {7, (*drawer).change}, {4, (*drawer).heal}, {6, (*drawer).kill}, {1, (*drawer).early},
 }
 
+// draw prefers what tells something: calls of servers that were told how to behave, and what ends
+// operations that are under way.
 func (d *drawer) draw() scenarios.Command {
+	switch {
+	case d.eager > 0 && d.rng.IntN(2) == 0:
+		return d.call()
+	case !d.o.idle() && d.rng.IntN(3) == 0:
+		return []func(*drawer) scenarios.Command{(*drawer).cancel, (*drawer).delete, (*drawer).kill, (*drawer).reconnect, (*drawer).remove}[d.rng.IntN(5)](d)
+	}
 	total := 0
 	for _, x := range draws {
 		total += x.weight
@@ -150,12 +165,15 @@ func oneOf[T any](d *drawer, from []T) (x T, ok bool) {
 	return from[d.rng.IntN(len(from))], true
 }
 
+// server is mostly the one that most agents declare.
 func (d *drawer) server() string {
+	if d.rng.IntN(2) == 0 {
+		return exploredServers[0].Name
+	}
 	s, _ := oneOf(d, d.o.programs)
 	return s.Name
 }
 
-// holder is an agent, mostly one of the first, so that they meet.
 func (d *drawer) holder() *holder {
 	h, ok := oneOf(d, d.o.holders)
 	if !ok {
@@ -167,15 +185,23 @@ func (d *drawer) holder() *holder {
 func (d *drawer) grip() (*holder, grip) {
 	h := d.holder()
 	g, _ := oneOf(d, h.claims)
+	for range len(d.o.holders) {
+		if d.eager <= 0 || g.target.Server == d.focus {
+			break
+		}
+		h = d.holder()
+		g, _ = oneOf(d, h.claims)
+	}
 	return h, g
 }
 
 func (d *drawer) target() scenarios.Target {
 	t := scenarios.Target{Server: "S"}
 	if d.rng.IntN(3) == 0 {
-		t.Server = d.server()
+		p, _ := oneOf(d, d.o.programs)
+		t.Server = p.Name
 	}
-	if n := d.rng.IntN(4); n < 2 {
+	if n := d.rng.IntN(5); n < 2 {
 		t.Token = fmt.Sprintf("t%d", n+1)
 	}
 	if d.rng.IntN(8) == 0 {
