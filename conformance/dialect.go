@@ -53,6 +53,7 @@ func (d *Dialect) String() string {
 const (
 	probeAgent = "mayfly-probe"
 	probeMCP   = "probe"
+	proofMCP   = "proof"
 )
 
 // Bounds of the probing.
@@ -104,7 +105,7 @@ func (p *probing) version(ctx context.Context) error {
 
 // addressing declares a server that is never connected, and looks for the id of its agent.
 func (p *probing) addressing(ctx context.Context) error {
-	config := agentConfig(mcp{Name: probeMCP, Command: p.r.executable("@probe")})
+	config := p.config()
 	info, err := p.c.CreateAgent(ctx, probeAgent, config)
 	if _, refused := errors.AsType[*wire.Error](err); refused {
 		if cleared := p.clear(ctx); cleared != nil { // one of a run that was killed
@@ -221,18 +222,20 @@ func (p *probing) inForce(ctx context.Context) (took time.Duration, known bool, 
 	}
 }
 
-// maxProof bounds the attempts at an event, which is lost before a subscription is in force.
-const maxProof = 20
-
 // announcements registers a declaration again that has not changed, between two failures of its
-// peer, and looks whether the first one is announced once more.
+// peer, and looks whether the first one is announced once more. An event is lost before the
+// subscription is in force, so another peer proves first that it is: of the probe's none is lost,
+// and none comes late that could be taken for another.
 func (p *probing) announcements(ctx context.Context) error {
 	log, err := follow(ctx, p.c)
 	if err != nil {
 		return fmt.Errorf("subscribing to events: %w", err)
 	}
 	defer log.close()
-	if err := p.provoke(ctx, log, "failed"); err != nil {
+	if err := p.prove(ctx, log); err != nil {
+		return err
+	}
+	if err := p.fail(ctx, log, "failed"); err != nil {
 		return err
 	}
 	if err := p.registerAgain(ctx); err != nil {
@@ -241,44 +244,59 @@ func (p *probing) announcements(ctx context.Context) error {
 	if err := pause(ctx, primeSettle); err != nil { // it may do so in a task of its own
 		return err
 	}
-	if err := p.provoke(ctx, log, "connecting"); err != nil {
+	if err := p.fail(ctx, log, "connecting"); err != nil {
 		return err
 	}
 	seen, _, _ := log.all()
 	last := ""
 	for _, e := range seen {
+		if e.GetName() != probeMCP {
+			continue
+		}
 		word := eventWord(e.GetKind())
-		if e.GetName() == probeMCP && word == "failed" && last == "failed" {
-			p.d.announces = true
-		}
-		if e.GetName() == probeMCP {
-			last = word
-		}
+		p.d.announces = p.d.announces || word == "failed" && last == "failed"
+		last = word
 	}
 	if p.d.announces {
-		p.d.find("standings announced again", "registering an unchanged declaration announced its standing once more; the checks of CL-6 alone are shown it")
+		p.d.find("standings announced again", "registering an unchanged declaration announced its standing once more, which only the checks of %s are shown", repeats)
 	}
 	return nil
 }
 
-// provoke reconnects the probe, which has no program, until an event of a kind comes that was not
-// there before.
-func (p *probing) provoke(ctx context.Context, log *eventLog, word string) error {
+// fail lets the probe, which has no program, fail once and waits for one of the events.
+func (p *probing) fail(ctx context.Context, log *eventLog, word string) error {
 	seen, _, _ := log.all()
+	if _, err := p.c.ReconnectMcp(ctx, p.id, probeMCP); err != nil {
+		return fmt.Errorf("reconnecting a declaration: %w", err)
+	}
+	return log.wait(ctx, len(seen), func(e *pb.McpEventMsg) bool {
+		return e.GetName() == probeMCP && eventWord(e.GetKind()) == word
+	})
+}
+
+// maxProof bounds the attempts at a first event.
+const maxProof = 40
+
+// prove reconnects another declaration until an event of it is seen.
+func (p *probing) prove(ctx context.Context, log *eventLog) error {
 	for range maxProof {
-		if _, err := p.c.ReconnectMcp(ctx, p.id, probeMCP); err != nil {
+		if _, err := p.c.ReconnectMcp(ctx, p.id, proofMCP); err != nil {
 			return fmt.Errorf("reconnecting a declaration: %w", err)
 		}
 		soon, cancel := context.WithTimeout(ctx, proofPatience)
-		err := log.wait(soon, len(seen), func(e *pb.McpEventMsg) bool {
-			return e.GetName() == probeMCP && eventWord(e.GetKind()) == word
-		})
+		err := log.wait(soon, 0, func(e *pb.McpEventMsg) bool { return e.GetName() == proofMCP })
 		cancel()
 		if err == nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%d reconnects of a server without a program were not announced as %s", maxProof, word)
+	return fmt.Errorf("%d reconnects of a server were announced to no subscriber", maxProof)
+}
+
+// config is that of the probe's agent. Its servers have no program.
+func (p *probing) config() string {
+	command := p.r.executable("@probe")
+	return agentConfig(mcp{Name: probeMCP, Command: command}, mcp{Name: proofMCP, Command: command, Args: []string{"proof"}})
 }
 
 // registerAgain brings the probe's declaration into force once more.
@@ -286,7 +304,7 @@ func (p *probing) registerAgain(ctx context.Context) error {
 	if p.d.primes {
 		return prime(ctx, p.c, p.id)
 	}
-	config := agentConfig(mcp{Name: probeMCP, Command: p.r.executable("@probe")})
+	config := p.config()
 	if !p.d.byName {
 		_, err := p.c.UpdateAgent(ctx, p.id, config)
 		return err

@@ -135,12 +135,16 @@ func upsertAnswers(ctx context.Context, p *probe) (string, error) {
 }
 
 func spawnError(ctx context.Context, p *probe) (string, error) {
-	r, agent, err := p.one(ctx, brisk(), healthy())
+	r, err := p.rig(ctx, brisk())
 	if err != nil {
 		return "", err
 	}
 	const command = "mayfly-no-such-server"
-	info, err := r.client().UpsertMcp(ctx, agent, mcp{Name: "m2", Command: command}.json())
+	agent, err := r.agent(ctx, "a", mcp{Name: "m2", Command: command})
+	if err != nil {
+		return "", err
+	}
+	info, err := r.client().ReconnectMcp(ctx, agent, "m2") // whether an upsert connects is a matter of its own
 	if err != nil {
 		return "", err
 	}
