@@ -62,7 +62,7 @@ func (g *goDriver) Start(ctx context.Context, s adapter.Start) (err error) {
 	if g.d, err = t.launch(v, nil); err != nil {
 		return err
 	}
-	if err := g.d.ready(ctx); err != nil {
+	if err := g.d.ready(ctx, 0); err != nil {
 		return err
 	}
 	agents, err := g.d.client.ListAgents(ctx) // of the run before in this home

@@ -41,7 +41,7 @@ func (t Target) start(ctx context.Context, r *rig) (d *daemon, err error) {
 			return nil, err
 		}
 	}
-	if err := d.ready(ctx); err != nil {
+	if err := d.ready(ctx, t.bound); err != nil {
 		d.kill()
 		d.lastSaid()
 		if last := d.log.last(5); last != "" {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,11 +112,14 @@ func (d *daemon) watch(r *os.File, open io.Closer) {
 // ready waits until the daemon answers a Ping. It asks at the line that announces readiness,
 // and every now and then for daemons that announce nothing. A daemon that runs already is asked
 // once.
-func (d *daemon) ready(ctx context.Context) error {
-	bound := startBound
+//
+// A bound of zero means the constants.
+func (d *daemon) ready(ctx context.Context, bound time.Duration) error {
+	usual := startBound
 	if d.cmd == nil {
-		bound = reachBound
+		usual = reachBound
 	}
+	bound = cmp.Or(bound, usual)
 	ctx, cancel := context.WithTimeoutCause(ctx, bound, errNoAnswer)
 	defer cancel()
 	if d.cmd == nil {
@@ -132,7 +136,7 @@ func (d *daemon) ready(ctx context.Context) error {
 		case <-d.exited:
 			return fmt.Errorf("the daemon ended before it answered: %s", d.cmd.ProcessState)
 		case <-ctx.Done():
-			return fmt.Errorf("the daemon did not answer on its socket within %v: %w; is the socket below the home where -socket says?", startBound, context.Cause(ctx))
+			return fmt.Errorf("the daemon did not answer on its socket within %v: %w; is the socket below the home where -socket says?", bound, context.Cause(ctx))
 		}
 		err := d.client.Ping(ctx)
 		if err == nil {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -139,7 +140,7 @@ func (r *rig) withdraw() error {
 	if r.target.owned() || r.events == nil { // or it was never reached
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), withdrawBound)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(r.target.bound, withdrawBound))
 	defer cancel()
 	agents, err := r.client().ListAgents(ctx)
 	if err != nil {

@@ -78,6 +78,9 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	observer.Seal() // what the caller left open is no leak of the daemon
 	t.dialect = o.dialect
 	t, err := t.preflight(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = errors.New("interrupted; everything that was started has been ended")
+	}
 	if err != nil {
 		return nil, err
 	}

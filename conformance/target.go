@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/conformance/adapter"
 	"github.com/mayfly-mcp/mayfly/fakes/llm"
@@ -49,6 +50,7 @@ type Target struct {
 	can     []Capability    // of an adapter, by its own word
 	model   *llm.Server     // the run's, when there is one for all checks
 	guard   *observer.Guard // the run's
+	bound   time.Duration   // for a first answer, and for taking a check's agents back; zero means the constants
 }
 
 // DefaultSocket is where a daemon listens, below its home.
