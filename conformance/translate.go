@@ -162,14 +162,6 @@ func (t *byName) request(m *pb.ClientMessage) *pb.ServerMessage {
 	case *pb.RenameAgentMsg:
 		q.ProtoReflect().SetUnknown(oldField(nil, 1, t.name(q.GetAgent())))
 		q.Agent = ""
-	case *pb.ListMcpsMsg:
-		q.Agent = t.name(q.GetAgent())
-	case *pb.UpsertMcpMsg:
-		q.Agent = t.name(q.GetAgent())
-	case *pb.DeleteMcpMsg:
-		q.Agent = t.name(q.GetAgent())
-	case *pb.ReconnectMcpMsg:
-		q.Agent = t.name(q.GetAgent())
 	case *pb.SendMsg: // a conversation is an agent and a sender
 		q.Agent, q.Sender, q.SessionHandle = t.name(q.GetAgent()), new(q.GetSessionHandle()), ""
 	case *pb.StreamMsg:
@@ -177,6 +169,8 @@ func (t *byName) request(m *pb.ClientMessage) *pb.ServerMessage {
 			q.Sender = new(q.GetSessionHandle())
 		}
 		q.Agent, q.SessionHandle = t.name(q.GetAgent()), ""
+	default:
+		reword(q, "agent", t.name)
 	}
 	return nil
 }
