@@ -13,21 +13,6 @@ import (
 	"github.com/mayfly-mcp/mayfly/scenarios"
 )
 
-// Exploration drives a daemon with drawn operations and compares what it shows with what the
-// specification model (package sim/spec) says.
-//
-// The model is asked first. Operations are drawn that are legal in its state, and behind each of
-// them stands what the model says has changed: results, standings, events, processes, credentials.
-// That is a scenario, and the daemon is run through it as through any other, until it shows
-// something else. So a disagreement is a file from the beginning; shrinking takes operations out,
-// asks the model again and runs what is left against a fresh daemon.
-//
-// Requests of a live daemon take time, and those of the model none. What depends on that is not
-// done: a wait is either so short that nothing can expire, or so long that everything has; a run
-// whose requests took too long in between is given up, and tried once more with a longer T. Nor is
-// anything done whose outcome depends on who is first, or is left open by the documents (legal
-// says what that is).
-
 // ExploreOptions tune an exploration.
 type ExploreOptions struct {
 	Seed  uint64
@@ -52,7 +37,21 @@ type explorer struct {
 	mu sync.Mutex
 }
 
-// Explore drives a target. The error is about a target that cannot be judged at all.
+// Explore drives a target with drawn operations and compares what it shows with what the
+// specification model (package sim/spec) says. The error is about a target that cannot be judged
+// at all.
+//
+// The model is asked first. Operations are drawn that are legal in its state, and behind each of
+// them stands what the model says has changed: results, standings, events, processes, credentials.
+// That is a scenario, and the daemon is run through it as through any other, until it shows
+// something else. So a disagreement is a file from the beginning; shrinking takes operations out,
+// asks the model again and runs what is left against a fresh daemon.
+//
+// Requests of a live daemon take time, and those of the model none. What depends on that is not
+// done: a wait is either so short that nothing can expire, or so long that everything has; a run
+// whose requests took too long in between is given up, and tried once more with a longer T. Nor is
+// anything done whose outcome depends on who is first, or is left open by the documents (legal
+// says what that is).
 func Explore(ctx context.Context, t Target, o ExploreOptions) (*Exploration, error) {
 	if o.Steps == 0 {
 		o.Steps = DefaultSteps
@@ -69,7 +68,7 @@ func Explore(ctx context.Context, t Target, o ExploreOptions) (*Exploration, err
 	began := time.Now()
 	x := &explorer{target: t, opts: o}
 	can := t.Capabilities()
-	plans := walks(o.Seed, o.Steps, can)
+	plans := walks(o.Seed, o.Steps, can, t.dialect.primes)
 	e := &Exploration{Suite: Suite, Target: t.Name, Dialect: t.dialect, Seed: o.Seed, Steps: o.Steps, Walks: len(plans),
 		LeftOut: leftOut(t), Verdict: Pass}
 	results := x.all(ctx, plans)
@@ -101,6 +100,9 @@ func leftOut(t Target) (out []string) {
 		if !slices.Contains(can, x.need) {
 			out = append(out, fmt.Sprintf("%s: %s", x.what, t.whyNot(x.need)))
 		}
+	}
+	if t.dialect.primes {
+		out = append(out, "an upsert by an agent that has declared nothing: the dialect takes declarations into force at a run")
 	}
 	return out
 }
@@ -240,7 +242,7 @@ func (e *Exploration) Summary() string {
 // ExplorationFiles are the scenarios of an exploration that can do everything, with what the
 // specification model says about them. No daemon is needed to draw them.
 func ExplorationFiles(seed uint64, steps int) (files []*scenarios.File, err error) {
-	for _, p := range walks(seed, steps, []Capability{Dispatch, Cancel, Rename, IdleTimeout}) {
+	for _, p := range walks(seed, steps, []Capability{Dispatch, Cancel, Rename, IdleTimeout}, false) {
 		s, err := p.write()
 		if err != nil {
 			return nil, err

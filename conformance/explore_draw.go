@@ -40,22 +40,22 @@ type drawer struct {
 }
 
 // walks draws an exploration.
-func walks(seed uint64, steps int, can []Capability) (out []plan) {
+func walks(seed uint64, steps int, can []Capability, primes bool) (out []plan) {
 	for i := 0; steps > 0; i++ {
 		n := min(steps, walkSteps)
 		steps -= n
-		var idle time.Duration
+		p := plan{primes: primes}
 		if i%2 == 1 && slices.Contains(can, IdleTimeout) {
-			idle = walkIdle
+			p.idle = walkIdle
 		}
-		out = append(out, drawWalk(seed, uint64(i), n, idle, can))
+		out = append(out, drawWalk(seed, uint64(i), n, p, can))
 	}
 	return out
 }
 
-func drawWalk(seed, walk uint64, steps int, idle time.Duration, can []Capability) plan {
-	p := plan{idle: idle}
-	d := &drawer{rng: rand.New(rand.NewPCG(seed, walk)), o: newOracle(p.settings()), can: can, idle: idle}
+// drawWalk fills in the operations of a plan.
+func drawWalk(seed, walk uint64, steps int, p plan, can []Capability) plan {
+	d := &drawer{rng: rand.New(rand.NewPCG(seed, walk)), o: p.oracle(), can: can, idle: p.idle}
 	for _, s := range exploredServers {
 		d.o.do(s)
 	}

@@ -115,7 +115,7 @@ func (o *oracle) legalStart(op scenarios.Operation) bool {
 	case scenarios.Upsert: // one that meets a Failed peer may try again, or say what there is
 		h := o.holder(x.Agent)
 		s := o.model.Standing(x.Target.String())
-		return o.legalDeclare(x.Agent, x.MCP, x.Target) && s.Status != spec.Failed && h != nil
+		return o.legalDeclare(x.Agent, x.MCP, x.Target) && s.Status != spec.Failed && h != nil && (h.primed || !o.primes)
 	case scenarios.Reconnect: // what joins what is not stated
 		h := o.holder(x.Agent)
 		return h != nil && h.claim(x.MCP) != nil && o.standing(h.claim(x.MCP)).Status != spec.Connecting

@@ -17,6 +17,7 @@ import (
 // scenarios, so that what it says can be asked of a live daemon.
 type oracle struct {
 	settings scenarios.Settings
+	primes   bool // an agent has to have declared something before an upsert of it counts
 	model    *spec.Model
 	now      time.Duration
 	todo     []func() // what follows at this moment, in order
@@ -44,6 +45,7 @@ type holder struct {
 	name   string
 	owner  string
 	claims []grip // in declaration order
+	primed bool   // it has declared something, ever
 	events []string
 }
 

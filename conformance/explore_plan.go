@@ -19,9 +19,10 @@ var exploredServers = []scenarios.Server{
 
 // plan is a list of operations, some of which may not be legal any more: those are left out.
 type plan struct {
-	idle time.Duration // T; 0: nothing expires
-	ops  []scenarios.Command
-	asks []ask // what is asked, if not all that is new
+	idle   time.Duration // T; 0: nothing expires
+	primes bool          // as the dialect of the target
+	ops    []scenarios.Command
+	asks   []ask // what is asked, if not all that is new
 }
 
 // ask is a question behind an operation.
@@ -55,13 +56,19 @@ func (p plan) settings() scenarios.Settings {
 	return s
 }
 
+func (p plan) oracle() *oracle {
+	o := newOracle(p.settings())
+	o.primes = p.primes
+	return o
+}
+
 // exploredGrace is that of a rung of the stop ladder. Servers of an exploration obey the first.
 const exploredGrace = 2 * time.Second
 
 // write makes a scenario of the plan: after every operation it asks for what the oracle says has
 // changed, and at a fence for everything.
 func (p plan) write(title ...string) (script, error) {
-	w := &planWriter{o: newOracle(p.settings()), plan: p, seen: map[*holder]int{}, last: map[string]string{}}
+	w := &planWriter{o: p.oracle(), plan: p, seen: map[*holder]int{}, last: map[string]string{}}
 	w.s.file = &scenarios.File{Name: "explored.txtar"}
 	for _, t := range title {
 		w.line(-1, scenarios.Line{Comment: "# " + t})
@@ -89,7 +96,7 @@ func concerns(c scenarios.Command, server string) bool {
 
 // kept are the operations that were legal.
 func (p plan) kept() plan {
-	o := newOracle(p.settings())
+	o := p.oracle()
 	for _, s := range exploredServers {
 		o.do(s)
 	}

@@ -205,6 +205,7 @@ func (o *oracle) cancel(p *pursuit) {
 
 // declare makes or moves a claim; a moved one keeps its place.
 func (o *oracle) declare(h *holder, mcp string, t scenarios.Target) {
+	h.primed = true
 	if g := h.claim(mcp); g != nil {
 		g.target = t
 	} else {

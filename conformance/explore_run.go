@@ -48,6 +48,7 @@ type watch struct {
 	began    time.Time // of the requests since the last long wait
 	spent    time.Duration
 	short    bool // there was a short wait since
+	again    bool // the next question is the last one once more: it was in time
 	diverged bool
 	slow     bool
 	answers  int
@@ -74,7 +75,7 @@ func (w *watch) step(ctx context.Context, do func(context.Context) error) error 
 	if w.diverged {
 		return errDiverged
 	}
-	if w.slow = w.slow || w.late(); w.slow {
+	if w.slow = w.slow || !w.again && w.late(); w.slow {
 		return errSlow
 	}
 	bounded, cancel := context.WithTimeout(ctx, stepBound)
@@ -127,7 +128,7 @@ func (w *watch) Query(ctx context.Context, q scenarios.Query) (got string, err e
 		return err
 	})
 	w.answers++
-	w.got = got
+	w.got, w.again = got, false
 	return got, err
 }
 
@@ -155,6 +156,7 @@ func (w *watch) Settle(ctx context.Context, try int) bool {
 	}
 	if !w.hopeless() && time.Since(w.asked) < w.settle && !w.slow && pause(ctx, settleStep) == nil {
 		w.answers-- // the same question once more
+		w.again = true
 		return true
 	}
 	w.diverged = true

@@ -90,6 +90,11 @@ func (r *reduction) shrink(ctx context.Context) {
 		return same && ctx.Err() == nil
 	}
 	before := r.plan
+	if still := (plan{ops: r.plan.ops, primes: r.plan.primes}).kept(); r.plan.idle > 0 { // without waits every try is quick
+		if _, same := r.again(ctx, still, shrinkBound); same {
+			r.plan = still
+		}
+	}
 	if near := r.related(); len(near) < len(r.plan.ops) && fails(near) {
 		r.plan.ops = near
 	}

@@ -51,10 +51,28 @@ func TestExploreFindsAMutant(t *testing.T) {
 	t.Logf("%d tries", e.Found.Tries)
 }
 
+// TestExploreOtherTargets: what a dialect or an adapter has no words for is left out, and the rest
+// agrees.
+func TestExploreOtherTargets(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		target  Target
+		leftOut int
+	}{{adapters(t)["driver"], 0}, {speaking(t, &named{*newByName()}), 2}} {
+		e, err := Explore(t.Context(), x.target, ExploreOptions{Seed: 4, Steps: 15})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Verdict != Pass || len(e.LeftOut) != x.leftOut {
+			t.Errorf("%d kinds are left out, want %d: %s", len(e.LeftOut), x.leftOut, e.Summary())
+		}
+	}
+}
+
 // TestExploreDrawsTheSame: a seed is a list of operations, and another seed is another one.
 func TestExploreDrawsTheSame(t *testing.T) {
 	draw := func(seed uint64) (text string) {
-		for _, p := range walks(seed, 200, everything) {
+		for _, p := range walks(seed, 200, everything, false) {
 			s, err := p.write()
 			if err != nil {
 				t.Fatal(err)
@@ -73,14 +91,14 @@ func TestExploreDrawsTheSame(t *testing.T) {
 
 // TestExploreLeavesOut: what a target cannot do is not drawn, and said to be left out.
 func TestExploreLeavesOut(t *testing.T) {
-	for _, p := range walks(1, 300, nil) {
+	for _, p := range walks(1, 300, nil, false) {
 		for _, op := range p.ops {
 			if k := kindOf(op); slices.Contains([]string{"call", "list", "rename", "cancel", "advance"}, k) {
 				t.Fatalf("%q was drawn for a target that can do nothing", op)
 			}
 		}
 	}
-	target := Target{Name: "unix:x", Network: "unix", Address: "x"}
+	target := Target{Name: "unix:x", Network: "unix", Address: "x", dialect: &Dialect{}}
 	if got := strings.Join(leftOut(target), "\n"); !strings.Contains(got, "calls and listings") || !strings.Contains(got, "waits beyond T") {
 		t.Errorf("left out of a daemon that runs already: %s", got)
 	}
@@ -90,7 +108,7 @@ func TestExploreLeavesOut(t *testing.T) {
 func TestExploreDrawsEverything(t *testing.T) {
 	var kinds []KindDone
 	for seed := range uint64(5) {
-		for _, p := range walks(seed, 300, everything) {
+		for _, p := range walks(seed, 300, everything, false) {
 			kinds = kindsOf(p.ops, kinds)
 		}
 	}
@@ -109,7 +127,7 @@ func TestExploreDrawsEverything(t *testing.T) {
 // of which the model knows all answers.
 func TestExploreSublists(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawWalk(rapid.Uint64Range(0, 50).Draw(t, "seed"), 1, 30, walkIdle, everything)
+		p := drawWalk(rapid.Uint64Range(0, 50).Draw(t, "seed"), 1, 30, plan{idle: walkIdle}, everything)
 		p.ops = slices.DeleteFunc(slices.Clone(p.ops), func(scenarios.Command) bool { return rapid.IntRange(0, 2).Draw(t, "out") == 0 })
 		s, err := p.write("A part of a walk.")
 		if err != nil {
