@@ -137,8 +137,23 @@ func (m margins) windows(all []*window) (worst ruling) {
 			worst = r
 		}
 	}
+	if n := m.pooled(all); worst.verdict == Inconclusive && lateness.decide(n.clean, n.late) == Fail {
+		worst.verdict = Fail
+		texts = append(texts, fmt.Sprintf("all of them together: %d clean, %d late", n.clean, n.late))
+	}
 	worst.evidence = strings.Join(texts, "; ")
 	return worst
+}
+
+// pooled adds up the windows in which something can be decided: what is late by the same part of
+// each T, too seldom to be seen in one of them, may be seen in all.
+func (m margins) pooled(all []*window) (sum tally) {
+	for _, w := range all {
+		if n := m.tally(w); 2*n.noisy <= len(w.samples) {
+			sum.clean, sum.late = sum.clean+n.clean, sum.late+n.late
+		}
+	}
+	return sum
 }
 
 // severity orders the verdicts of a window.

@@ -79,6 +79,34 @@ func TestEvictions(t *testing.T) {
 	}
 }
 
+// TestPooledWindows: lates that are too few in each window are enough in all of them, and what is
+// mostly noise counts in none.
+func TestPooledWindows(t *testing.T) {
+	at := func(t time.Duration, clean, late, noisy int) *window {
+		w := &window{kind: seenEviction, t: t}
+		add := func(n int, x sample) { w.samples = append(w.samples, slices.Repeat([]sample{x}, n)...) }
+		add(clean, sample{took: interval{t + t/10, t + t/10}})
+		add(late, sample{took: interval{t + t/2, t + t/2}})
+		add(noisy, sample{overshoot: t, took: interval{t, t}})
+		return w
+	}
+	for _, tt := range []struct {
+		name string
+		all  []*window
+		want Verdict
+	}{
+		{"few in each, enough in both", []*window{at(5*s, 73, 7, 32), at(15*s, 90, 9, 13)}, Fail},
+		{"one alone", []*window{at(15*s, 90, 9, 13)}, Inconclusive},
+		{"the other is noise", []*window{at(5*s, 73, 7, 81), at(15*s, 90, 9, 13)}, Inconclusive},
+		{"both clean", []*window{at(5*s, 22, 0, 0), at(15*s, 22, 0, 0)}, Pass},
+		{"enough clean ones together are not enough", []*window{at(5*s, 12, 0, 0), at(15*s, 12, 0, 0)}, Inconclusive},
+	} {
+		if got := granted.windows(tt.all); got.verdict != tt.want {
+			t.Errorf("%s: %s %s", tt.name, got.verdict, got.evidence)
+		}
+	}
+}
+
 func TestBounded(t *testing.T) {
 	p := &probe{control: &control{}}
 	for _, tt := range []struct {

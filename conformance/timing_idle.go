@@ -19,7 +19,7 @@ type idlePlan struct {
 
 // standardIdle resolves a tick of 0.30 T: it is late by a twentieth of T at most, of which a
 // fiftieth may be lost in noise. Six peers more than a clean run needs may be discarded.
-var standardIdle = idlePlan{times: []time.Duration{5 * time.Second, 15 * time.Second}, peers: 28, batches: 4, grains: 50}
+var standardIdle = idlePlan{times: []time.Duration{5 * time.Second, 15 * time.Second}, peers: 28, batches: 6, grains: 50}
 
 func (p *probe) idleWindows(ctx context.Context, plan idlePlan) (string, error) {
 	err := sides(len(plan.times), func(i int) error { return p.idleWindow(ctx, plan, plan.times[i]) })

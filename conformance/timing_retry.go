@@ -35,9 +35,11 @@ func (p *probe) retryWindows(ctx context.Context, plan retryPlan) (string, error
 	if err != nil {
 		return "", err
 	}
+	last := make([]*failure, len(all)) // of each, over all batches: its state does not end with one
 	for batch := range plan.batches {
-		err := sides(len(all), func(i int) error {
-			return p.retrySamples(ctx, r, all[i], plan, rand.New(rand.NewPCG(timingSeed, uint64(batch*plan.peers+i))))
+		err := sides(len(all), func(i int) (err error) {
+			last[i], err = p.retrySamples(ctx, r, all[i], last[i], plan, rand.New(rand.NewPCG(timingSeed, uint64(batch*plan.peers+i))))
+			return err
 		})
 		if err != nil {
 			return "", err
@@ -58,45 +60,46 @@ type failure struct {
 }
 
 // retrySamples calls a peer again and again, and records after how long each attempt followed
-// the one before. A call that was refused says that the failure had not aged when it began.
-func (p *probe) retrySamples(ctx context.Context, r *rig, x party, plan retryPlan, rng *rand.Rand) error {
-	var last *failure
+// the one before, of which the last one is known, or none at all. A call that was refused says
+// that the failure had not aged when it began.
+func (p *probe) retrySamples(ctx context.Context, r *rig, x party, last *failure, plan retryPlan, rng *rand.Rand) (*failure, error) {
+	first := true     // before the first attempt nobody may have called for a while: it begins, and is no sample
 	var refused int64 // when the latest refused call began
-	for made := 0; made <= plan.attempts; {
+	for taken := 0; taken < plan.attempts; {
 		begun, inc := observer.Now(), r.ctl.Spawns(x.server)
 		res, err := r.call(ctx, x.agent, "echo", map[string]string{"text": "x"})
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case !res.isError:
-			return failf("a server that exits at initialize answered %q", r.say(res.text))
+			return nil, failf("a server that exits at initialize answered %q", r.say(res.text))
 		}
 		next := p.attemptOf(r, x.server, inc, res)
 		switch {
 		case next == nil && last == nil:
-			return failf("the first call of a server was refused without an attempt: %s", oneLine(r.say(res.text)))
+			return nil, failf("the first call of a server was refused without an attempt: %s", oneLine(r.say(res.text)))
 		case next == nil && begun-int64(last.at.max) > int64(3*plan.idle):
-			return p.aged(x, last, interval{time.Duration(begun), time.Duration(res.at)}, plan) // it does not age
+			return last, p.aged(x, last, interval{time.Duration(begun), time.Duration(res.at)}, plan) // it does not age
 		case next == nil:
 			refused = begun
 			if err := p.sampled(seriesRefused, interval{0, time.Duration(res.at - begun)}, time.Now()); err != nil {
-				return err
+				return nil, err
 			}
 		default:
-			if last != nil {
+			if !first {
 				since := interval{max(time.Duration(refused), last.at.min), next.spawned}
 				if err := p.aged(x, last, since, plan); err != nil {
-					return err
+					return nil, err
 				}
+				taken++
 			}
-			last, refused = &next.failure, 0
-			made++
+			last, refused, first = &next.failure, 0, false
 		}
 		if err := pause(ctx, time.Duration((0.5+rng.Float64())*float64(plan.idle)/float64(plan.calls))); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return last, nil
 }
 
 // attempt is one that a call caused.

@@ -119,7 +119,8 @@ func small(t *testing.T) []Check {
 			return p.idleWindows(ctx, idlePlan{[]time.Duration{s, 2 * s}, 6, 1, 50})
 		},
 		timingRetry: func(ctx context.Context, p *probe) (string, error) {
-			return p.retryWindows(ctx, retryPlan{idle: 2 * s, peers: 8, attempts: 1, batches: 1, calls: 10, grains: 12})
+			return p.retryWindows(ctx, retryPlan{idle: 2 * s, peers: 8, attempts: 1, batches: 2, // eight samples do not decide
+				calls: 10, grains: 12})
 		},
 		timingSpawn: func(ctx context.Context, p *probe) (string, error) { return p.singleSpawns(ctx, []crowd{{8, 2}}) },
 		timingPeers: func(ctx context.Context, p *probe) (string, error) { return p.acrossPeers(ctx, siblingPlan{2, 5}) },
