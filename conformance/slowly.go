@@ -18,15 +18,16 @@ const (
 )
 
 // slowT is T on a machine where things take so many times longer than on a quiet one.
-func slowT(slowness time.Duration) time.Duration { return 16*time.Second + slowness*8*time.Second }
+func slowT(slowness time.Duration) time.Duration { return 18*time.Second + slowness*6*time.Second }
 
 // slowly is the measurement of the eviction with a T of which a twentieth can be seen. The uses
-// are spread over a third of T, so that some lie in every phase of any tick up to that.
+// are spread over two thirds of T, so that some lie in every phase of any tick up to that, and for
+// a tick of 0.30 T at two moments, of which one may be noisy.
 func slowly(t time.Duration) Check {
 	return Check{ID: measured, Title: "An unused peer is stopped not before T and not later than T and a tick after its last use.",
 		Clauses: []string{"RE-1", "RE-3"}, cost: slowBatches * 3 * t, quiet: true,
 		run: func(ctx context.Context, p *probe) (string, error) {
-			return p.measureEvictions(ctx, evictionPlan{idle: t, perBatch: slowBatch, batches: slowBatches, spread: t / 3, grain: t / grainsPerT})
+			return p.measureEvictions(ctx, evictionPlan{idle: t, perBatch: slowBatch, batches: slowBatches, spread: 2 * t / 3, grain: t / grainsPerT})
 		}}
 }
 
