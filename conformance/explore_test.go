@@ -210,3 +210,15 @@ func TestHopeless(t *testing.T) {
 		}
 	}
 }
+
+// TestAsksThatStay: a shrunk scenario still waits for what its operations build upon.
+func TestAsksThatStay(t *testing.T) {
+	for query, want := range map[string]bool{
+		"expect result c1": true, "expect status a m1": true, "expect calls S": true, "expect running S": true,
+		"expect running S token=t1": false, "expect events a": false, "expect tools a m1": false, "expect credential c1": false,
+	} {
+		if got := (ask{query: query}).waits(); got != want {
+			t.Errorf("%s waits: %v, want %v", query, got, want)
+		}
+	}
+}
