@@ -26,8 +26,10 @@
 // of its configuration, the address of a daemon that runs already, or an adapter (package
 // adapter), which may as well be Go functions in [Target].Driver. Before a run the target is
 // probed for its dialect: whether agents have ids, whether declarations come into force at once
-// or with a run. What it needs is reported with the reasons, and relays translate, so that all
-// targets get the same checks. A check names the capabilities that it needs of a target; what
+// or with a run, whether standings are announced again, on which signal it ends in order. What
+// it needs is reported with the reasons, and relays translate, so that all targets get the same
+// checks. Nothing helps where a clause asks for the very thing: an upsert is never primed, and
+// the checks of CL-6 see every announcement. A check names the capabilities that it needs of a target; what
 // is lacking makes it NOT-APPLICABLE, and so does a daemon that the runner must not end. In
 // another repository [Test] makes subtests of a run.
 //
