@@ -107,7 +107,7 @@ func (p *probe) ended(ctx context.Context, evidence string, err error) ending {
 	}
 	lost := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || p.started() && noSocket(err)
-	if lost {
+	if lost || errors.Is(err, net.ErrClosed) { // which may be ours, or closed by us since nothing more could come
 		p.awaitEnd() // the connections of a process end before it does
 	}
 	_, refused := errors.AsType[*wire.Error](err)
