@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,13 +196,15 @@ func (p *probing) registration(ctx context.Context) error {
 	if !p.d.byName {
 		p.d.Name = dialectPrimes
 	}
-	p.d.find("registration at the first run", "a declaration had no state for %v, and got one %v after a run of its agent", registerBound, took.Round(10*time.Millisecond))
+	p.d.find("registration at the first run", "a declaration had no state for %v, and got one %v after a run of its agent", p.registerBound(), took.Round(10*time.Millisecond))
 	return nil
 }
 
+func (p *probing) registerBound() time.Duration { return cmp.Or(p.r.target.settle, registerBound) }
+
 // inForce waits until the declaration has a state.
 func (p *probing) inForce(ctx context.Context) (took time.Duration, known bool, err error) {
-	began := time.Now()
+	began, bound := time.Now(), p.registerBound()
 	for {
 		rows, err := p.c.ListMcps(ctx, p.id)
 		if err != nil {
@@ -213,7 +216,7 @@ func (p *probing) inForce(ctx context.Context) (took time.Duration, known bool, 
 				return took, true, nil
 			}
 		}
-		if took > registerBound {
+		if took > bound {
 			return took, false, nil
 		}
 		if err := pause(ctx, registerStep); err != nil {

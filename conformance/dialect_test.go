@@ -279,7 +279,9 @@ func TestNothingHelpsAnUpsert(t *testing.T) {
 // TestAnUnknownDialect is no target to judge.
 func TestAnUnknownDialect(t *testing.T) {
 	t.Parallel()
-	_, err := Run(t.Context(), speaking(t, &lazy{named: named{*newByName()}, never: true}), Options{Checks: []Check{}})
+	target := speaking(t, &lazy{named: named{*newByName()}, never: true})
+	target.settle = time.Second
+	_, err := Run(t.Context(), target, Options{Checks: []Check{}})
 	if err == nil || !strings.Contains(err.Error(), "a dialect of the protocol that the checks do not know") {
 		t.Errorf("%v", err)
 	}

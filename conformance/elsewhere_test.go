@@ -14,6 +14,7 @@ const elsewhere = `package elsewhere
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/mayfly-mcp/mayfly/conformance"
@@ -29,7 +30,7 @@ func TestDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conformance.Test(t, target, "first-call-spawns", "frame-empty", "connect-timeout-measured")
+	conformance.Test(t, target, strings.Fields(os.Getenv("CHECKS"))...)
 }
 `
 
@@ -49,18 +50,18 @@ func TestFromAnotherModule(t *testing.T) {
 	}
 	exe := reference(t).Argv[0]
 	for _, tt := range []struct {
-		name, daemon string
-		fails        bool
-		want         []string
+		name, daemon, checks string
+		fails                bool
+		want                 []string
 	}{
-		{"sound", "serve", false, []string{"--- PASS: TestDaemon/first-call-spawns", "--- PASS: TestDaemon/frame-empty",
+		{"sound", "serve", "first-call-spawns frame-empty connect-timeout-measured", false, []string{"--- PASS: TestDaemon/first-call-spawns", "--- PASS: TestDaemon/frame-empty",
 			"--- PASS: TestDaemon/connect-timeout-measured", "--- PASS: TestDaemon/leaves-nothing-behind",
 			"NOT-APPLICABLE (MUST, [DI-4 ST-4])", "detected: agents by id"}},
-		{"defect", "mutant connects-at-registration", true, []string{"--- FAIL: TestDaemon/first-call-spawns", "--- PASS: TestDaemon/frame-empty", "--- FAIL: TestDaemon ("}},
+		{"defect", "mutant connects-at-registration", "registration-starts-nothing frame-empty", true, []string{"--- FAIL: TestDaemon/registration-starts-nothing", "--- PASS: TestDaemon/frame-empty", "--- FAIL: TestDaemon ("}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := run([]string{"DAEMON=" + exe + " " + tt.daemon + " -until-eof -home {home} -tcp 127.0.0.1:0"},
+			out, err := run([]string{"DAEMON=" + exe + " " + tt.daemon + " -until-eof -home {home} -tcp 127.0.0.1:0", "CHECKS=" + tt.checks},
 				filepath.Join(dir, "elsewhere.test"), "-test.v")
 			if (err != nil) != tt.fails {
 				t.Errorf("the tests ended with %v:\n%s", err, out)

@@ -161,6 +161,7 @@ func TestControlSeesStalls(t *testing.T) {
 
 // TestRule tells the daemon's faults from ours.
 func TestRule(t *testing.T) {
+	t.Parallel() // three of them wait for a daemon that does not end
 	running := &probe{rigs: []*rig{{daemon: &daemon{exited: make(chan struct{})}, left: nil}}}
 	idle := &probe{}
 	interrupted, cancel := context.WithCancel(context.Background())

@@ -66,7 +66,11 @@ func TestWhatIsNoDaemon(t *testing.T) {
 			network, address := listening(t, tt.do)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			_, err := Run(ctx, Target{Name: "x", Network: network, Address: address, Peer: reference(t).Peer}, Options{Checks: []Check{}})
+			target := Target{Name: "x", Network: network, Address: address, Peer: reference(t).Peer}
+			if name == "silent" {
+				target.bound = time.Second
+			}
+			_, err := Run(ctx, target, Options{Checks: []Check{}})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), address) {
 				t.Errorf("%v\nwant %q and no address", err, tt.want)
 			}

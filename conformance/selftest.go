@@ -25,6 +25,9 @@ const (
 	mutantTries = 3
 	// crowdedTries are those of them that are made beside other mutants. The rest is made alone.
 	crowdedTries = 1
+	// settleShare of the patience is what one expectation of a scenario may take: a mutant has
+	// several that wait in vain, and what they say is the evidence.
+	settleShare = 5
 	// mutantsPerCPU is how many mutants run side by side on each processor, each with a few of
 	// its checks. They mostly wait.
 	mutantsPerCPU   = 3
@@ -219,7 +222,9 @@ func (t *trial) run(ctx context.Context, upTo int) {
 	for !t.settled() && t.tries < upTo && ctx.Err() == nil {
 		slow := slowness(ctx, t.mutant.Target.Peer)
 		allowed := min(slow*mutantPatience<<(2*t.tries), patience)
-		report, err := Run(ctx, t.mutant.Target, Options{Checks: t.checks(slow), Parallel: checksPerMutant,
+		target := t.mutant.Target
+		target.settle = min(allowed/settleShare, settleBound)
+		report, err := Run(ctx, target, Options{Checks: t.checks(slow), Parallel: checksPerMutant,
 			patience: allowed, dialect: mutantDialect()})
 		if err != nil {
 			t.broken = err

@@ -55,9 +55,9 @@ func sequentialRuns(seed uint64, n int, p float64) (passed, failed, samples int)
 // TestSequentialErrors simulates the test at both of its hypotheses: the errors must stay below
 // what it promises, and it must not take for ever.
 func TestSequentialErrors(t *testing.T) {
-	const n = 200_000
-	if _, failed, samples := sequentialRuns(1, n, lateness.p0); failed > 35 || samples > 40*n {
-		t.Errorf("a sound daemon failed %d of %d times, want 20 on average and 35 at most; %.1f samples each", failed, n, float64(samples)/n)
+	const n = 50_000
+	if _, failed, samples := sequentialRuns(1, n, lateness.p0); failed > 12 || samples > 40*n {
+		t.Errorf("a sound daemon failed %d of %d times, want 5 on average and 12 at most; %.1f samples each", failed, n, float64(samples)/n)
 	}
 	passed, _, samples := sequentialRuns(2, n, lateness.p1)
 	if share := float64(passed) / n; share > lateness.beta || share < lateness.beta/4 {

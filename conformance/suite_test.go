@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pretender is a *testing.T that keeps what is said.
@@ -34,6 +35,7 @@ func TestSuiteSaysEverything(t *testing.T) {
 	var said []string
 	target := mutant(t, "connects-at-registration")
 	target.Template = DefaultTemplate // so that it lacks the timeouts
+	target.settle = time.Second       // what the defect makes wrong stays so
 	runSuite(pretender{t.Context(), "", &said}, target, []string{"registration-starts-nothing", "connect-timeout-measured", "frame-empty"})
 	all := strings.Join(said, "\n")
 	for _, want := range []string{

@@ -51,6 +51,7 @@ type Target struct {
 	model   *llm.Server     // the run's, when there is one for all checks
 	guard   *observer.Guard // the run's
 	bound   time.Duration   // for a first answer, and for taking a check's agents back; zero means the constants
+	settle  time.Duration   // how long an expectation, or that a declaration comes into force, is waited for; likewise
 }
 
 // DefaultSocket is where a daemon listens, below its home.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -96,7 +97,7 @@ func (w *world) Close() error {
 
 // Settle implements scenarios.Settler.
 func (w *world) Settle(ctx context.Context, try int) bool {
-	return time.Duration(try)*settleStep < settleBound && pause(ctx, settleStep) == nil
+	return time.Duration(try)*settleStep < cmp.Or(w.target.settle, settleBound) && pause(ctx, settleStep) == nil
 }
 
 // pause lets real time pass.
