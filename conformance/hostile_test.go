@@ -125,6 +125,7 @@ func (h *hostile) serve(c net.Conn) {
 // TestHostileTargets: whatever a target does, at once or in the middle of a check, the run comes
 // to its end and says so in few words, and nothing of it is left.
 func TestHostileTargets(t *testing.T) {
+	t.Parallel()
 	for name, do := range hostilities {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,6 +155,7 @@ func TestHostileTargets(t *testing.T) {
 
 // TestTargetsThatDoNotStart: those that say too much, or nothing, or end in one way or another.
 func TestTargetsThatDoNotStart(t *testing.T) {
+	t.Parallel()
 	for script, want := range map[string]string{
 		"exec sleep 1000":                  "the daemon did not answer on its socket within 1s",
 		"trap '' TERM INT; sleep 1000":     "the daemon did not answer on its socket within 1s",

@@ -147,6 +147,7 @@ func TestNoiseDiscards(t *testing.T) {
 
 // TestInterrupt ends a run in the middle of a check with a daemon and a server.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var seen *rig
 	report, err := Run(ctx, reference(t), Options{Parallel: 1, Checks: []Check{
@@ -185,6 +186,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestUnreachableTargets(t *testing.T) {
+	t.Parallel()
 	missing := reference(t)
 	missing.Argv[0] = filepath.Join(t.TempDir(), "no-daemon")
 	silent := reference(t)

@@ -27,7 +27,7 @@ const (
 	crowdedTries = 1
 	// settleShare of the patience is what one expectation of a scenario may take: a mutant has
 	// several that wait in vain, and what they say is the evidence.
-	settleShare = 5
+	settleShare = 10
 	// mutantsPerCPU is how many mutants run side by side on each processor, each with a few of
 	// its checks. They mostly wait.
 	mutantsPerCPU   = 3

@@ -60,6 +60,7 @@ func of(tmp string) (out []string) {
 // TestSignalsLeaveNothing ends a runner in the middle of its checks, in the orderly way and by
 // SIGKILL: no process and no file of it is left.
 func TestSignalsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
