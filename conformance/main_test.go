@@ -2,11 +2,8 @@ package conformance
 
 import (
 	"context"
-	"flag"
 	"os"
 	"os/signal"
-	"runtime"
-	"strconv"
 	"syscall"
 	"testing"
 
@@ -33,26 +30,12 @@ func TestMain(m *testing.M) {
 			os.Exit(serveAdapter())
 		}
 	}
-	parallelise()
+	wait.Parallel(testsPerCPU)
 	os.Exit(wait.Main(m))
 }
 
 // testsPerCPU is how many parallel tests run on each processor. They mostly wait, for daemons.
 const testsPerCPU = 4
-
-// parallelise lets more parallel tests run at once than there are processors, unless the command
-// line says how many.
-func parallelise() {
-	flag.Parse()
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
-	if said {
-		return
-	}
-	if err := flag.Set("test.parallel", strconv.Itoa(testsPerCPU*runtime.GOMAXPROCS(0))); err != nil {
-		panic(err)
-	}
-}
 
 // serve is a daemon until one of the signals or the end of standard input.
 func serve(args []string, until ...os.Signal) int {

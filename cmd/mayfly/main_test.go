@@ -7,6 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mayfly-mcp/mayfly/fakes/observer"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 // TestMain lets this test binary be the command: under the name mayfly for scripts, and as an
@@ -15,7 +16,18 @@ func TestMain(m *testing.M) {
 	if len(os.Args) < 3 || find(peerCommands(), os.Args[2]) == nil && !asksForHelp(os.Args[2:]) { // those are no observer peers
 		observer.RunIfPeer()
 	}
-	testscript.Main(m, map[string]func(){"mayfly": main})
+	testscript.Main(waiting{m}, map[string]func(){"mayfly": main})
+}
+
+// testsPerCPU is how many scripts run on each processor. They mostly wait, for daemons.
+const testsPerCPU = 3
+
+// waiting are tests of which many may run at once.
+type waiting struct{ *testing.M }
+
+func (w waiting) Run() int {
+	wait.Parallel(testsPerCPU)
+	return w.M.Run()
 }
 
 // TestScripts runs every subcommand as its user does, usage errors included.

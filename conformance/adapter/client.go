@@ -31,7 +31,7 @@ type Limits struct {
 
 // DefaultLimits are those of PROTOCOL.md.
 func DefaultLimits() Limits {
-	return Limits{Hello: 10 * time.Second, Life: time.Minute, Work: 5 * time.Minute}
+	return Limits{Hello: 30 * time.Second, Life: time.Minute, Work: 5 * time.Minute}
 }
 
 // Client is the Driver that speaks JSON lines.

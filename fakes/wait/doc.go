@@ -10,7 +10,9 @@
 //
 // A test waits for a channel where there is one. Where there is none, as for the state of
 // another process, it looks again and again. Either way it waits for [Bound] at the most,
-// which only a failing test uses up: a slow machine is no reason to fail.
+// which only a failing test uses up: a slow machine is no reason to fail. Tests that wait for
+// processes most of the time run side by side in larger numbers than there are processors, with
+// [Parallel].
 //
 // # Promises
 //
