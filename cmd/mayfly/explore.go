@@ -39,7 +39,7 @@ func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
 	fs.IntVar(&o.Calls, "calls", 1, "calls that each may have open")
 	fs.IntVar(&o.Total, "total", 0, "faults of all kinds together on one way; 0 does not bound them")
 	fs.IntVar(&o.Depth, "depth", explore.MaxDepth, "moves from the beginning")
-	fs.IntVar(&o.States, "max-states", 20<<20, fmt.Sprintf("states to keep, %d bytes each", explore.BytesPerState))
+	fs.IntVar(&o.States, "max-states", explore.DefaultStates, fmt.Sprintf("states to keep, %d bytes each", explore.BytesPerState))
 	fs.BoolVar(&o.Drain, "drain", true, "let the machine be drained")
 	fs.IntVar(&o.Model, "model", 50_000, "the first states from which every move is also held to the model of the specification, each for some 0.1 ms")
 	defineConfig(fs, c, "idle-timeout", "connect-timeout", "call-timeout", "max-live")

@@ -10,6 +10,10 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
 
+// DefaultStates is room for two agents, two configs and each kind of fault once, which have
+// 38.6 million states.
+const DefaultStates = 40 << 20
+
 // Bounds of what can be searched. A space grows with the powers of these; larger ones would
 // neither close nor fit.
 const (
@@ -167,7 +171,7 @@ func (o Options) WithDefaults() Options {
 	unless(&o.Configs, 2)
 	unless(&o.Calls, 1)
 	unless(&o.Depth, MaxDepth)
-	unless(&o.States, 20<<20)
+	unless(&o.States, DefaultStates)
 	if o.Config == (lifecycle.Config{}) {
 		o.Config = DefaultConfig()
 	}
