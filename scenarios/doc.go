@@ -122,9 +122,11 @@
 //	quit S
 //	    * They exit by themselves, with status 0. Also with token=t1.
 //	break S
-//	    * Their sessions end and their processes live on. Also with token=t1.
+//	    * Their sessions end and their processes live on. Also with token=t1. A host takes up
+//	      to 50 ms to tell that from an exit: advance behind it, by 0.1s at least.
 //	announce S
-//	    * They list the tools that S has now, and say that their list has changed.
+//	    * They list the tools that S has now, and say that their list has changed. A host
+//	      reads it again within 0.1 s: advance behind it, by more than that.
 //	expire t1
 //	    * The credential t1 has ended: a connect under it is refused by its server, and a call
 //	    under it is answered with no.
