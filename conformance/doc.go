@@ -88,7 +88,14 @@
 // otherwise. The run ends with an [Answer] to each question that RFC 0204 leaves open, in words
 // and numbers, with the range that was tested and how sure they are; they are made from the
 // capture, as the verdicts are. Where a machine is too noisy the verdict proposes a longer T,
-// which [WithT] takes.
+// which [WithT] takes. [WithColdStart] adds public servers and the caller's own to the cold starts.
+//
+// # Exploration
+//
+// [Explore] runs no checks: it draws operations from a seed, drives a daemon with them, and compares
+// all that it shows with the specification model. What a target has no words for is left out, and
+// said to be. A disagreement is run again until it is sure to be none of a slow moment, made small,
+// and comes as a scenario that holds in a sound daemon.
 //
 // # Capture and judge
 //
@@ -130,7 +137,8 @@
 // failf is for what is neither. It ends nothing itself. Then add a
 // mutant to fakes/mutants and a line to the kill matrix in kills.go: a check that was never seen
 // to fail proves nothing. [SelfTest] holds the whole matrix: the reference passes everything,
-// and a mutant is failed by what its line names and by no other MUST.
+// and a mutant is failed by what its line names and by no other MUST. Its [Scope] says what a
+// mutant is tried with besides: nothing, the MUSTs around, every MUST, or all.
 //
 // # Promises
 //
@@ -142,6 +150,8 @@
 // # Not promised
 //
 // A PASS says that one run of a situation went as it should, not that every run will; the
-// simulator explores orders that no live daemon can be made to show. Processes are watched
+// simulator explores orders that no live daemon can be made to show. A scenario of an exploration
+// asks for counts, which may hold for a moment on their way to a higher one: in the daemon that
+// was found wrong it may pass once and fail the next time. Processes are watched
 // on Linux only.
 package conformance

@@ -18,18 +18,22 @@ import (
 const certifyUsage = `usage: mayfly certify [flags]
        mayfly certify -explore [-steps N] [-seed N] [flags]
        mayfly certify list [-json]
-       mayfly certify selftest [-run PATTERN] [-full] [-json]
+       mayfly certify selftest [-run PATTERN] [-scope SCOPE] [-json]
        mayfly certify rejudge [flags] DIR
        mayfly certify verify [flags] FILE
        mayfly certify adapter-protocol
 
 Runs a daemon, the reference daemon ("mayfly serve") if no other -target is named, as a
 separate process, one for each check, in a fresh home, and tells clause by clause whether it
-keeps its peers alive exactly when it should. A MUST is stated by the documents that the clauses come from, a SHOULD is implied by
-them, and FIELD is a stricter rule of our own. Exit code 0: every MUST holds; 1: one does
-not; 3: something around the daemon failed; 4: the machine was too noisy to tell, or a MUST
-could not be shown. SHOULD and FIELD are shown and leave the exit code alone; -strict lets
-SHOULD decide it as MUST does.
+keeps its peers alive exactly when it should. A MUST is stated by the documents that the
+clauses come from, a SHOULD is implied by them, and FIELD is a stricter rule of our own. Exit
+code 0: every MUST was shown to hold; 1: one does not; 3: something around the daemon failed;
+4: the machine was too noisy to tell, or a MUST could not be shown. SHOULD and FIELD are shown
+and leave the exit code alone; -strict lets SHOULD decide it as MUST does.
+
+With -explore it runs no checks: it draws operations, compares all that the daemon shows with
+the specification model, and writes a disagreement, made small, as a scenario for "mayfly run
+-in live".
 
 `
 
