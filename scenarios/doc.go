@@ -178,8 +178,9 @@
 //	                       agents and claims that it had, in the order in which they came.
 //	                       Operations under way end. restart kill**: it is killed, and what ran
 //	                       of it with it.
-//	drain                  * The daemon shuts down. Until a restart calls are refused, and nothing
-//	                       can be declared. It takes time: advance behind it.
+//	drain                  * The daemon shuts down. Until a restart calls, listings and reconnects
+//	                       are refused, and nothing can be declared. It takes time: advance
+//	                       behind it.
 //
 // # Time
 //
@@ -213,7 +214,8 @@
 //	credential             the token with which the most recent call (or call c1, or all of
 //	                       c1..c8) arrived at a server; - for none, or when it did not arrive
 //	refusal c1             * why an operation was refused (see below), or - when it was not. As
-//	                       with result, c1 may be left out, or a range.
+//	                       with result, c1 may be left out, or a range. Where a call was refused
+//	                       by several peers it is the reason of the first claim that was asked.
 //	retry c1               * in what time a call that was refused may try again, from the refusal
 //	                       on; - when only a reconnect helps, or nothing
 //	claims a m1            * how many claims there are of the peer behind m1, of all agents
@@ -237,10 +239,11 @@
 // A call that waits while its claim moves may follow the claim or be refused: do not ask for its
 // result.
 //
-// Refusals: no-claim, dead-owner, overloaded (no room, or too many wait), released, cancelled,
-// reconnect, draining, not-stuck (nothing to write off), and failed:connect,
-// failed:connect-timeout, failed:exited, failed:broken, failed:transport, failed:call-timeout,
-// which say how the peer came to be Failed; these are the reasons of events, too.
+// Refusals: no-claim (also for a tool that no claim has), dead-owner, overloaded (no room, or too
+// many wait), released, cancelled, reconnect, draining, not-stuck (nothing to write off), and
+// failed:connect, failed:connect-timeout, failed:exited, failed:broken, failed:transport,
+// failed:call-timeout, which say how the peer came to be Failed; these are the reasons of events,
+// too.
 //
 // In virtual time an expectation is evaluated once, when all is quiet. In a world that is
 // a [Settler] it is asked again until it holds or the world gives up; a value that the

@@ -34,6 +34,7 @@ type scenarioWorld struct {
 	now       lifecycle.Instant
 	settings  scenarios.Settings
 	patience  time.Duration
+	drained   bool   // the daemon was told to stop, and not started again
 	seq       uint64 // of the last event
 	agenda    agenda
 	pending   []func() // by reference of an item
@@ -155,6 +156,7 @@ func (w *scenarioWorld) doWide(c scenarios.Command) error {
 	case scenarios.Restart:
 		return w.restart(x.Kill)
 	case scenarios.Drain:
+		w.drained = true
 		w.step(lifecycle.Drain())
 	default:
 		return fmt.Errorf("the machine world cannot do %q", c)

@@ -29,8 +29,9 @@ type operation struct {
 	result     string
 	credential string
 	name       string          // in the file; empty for one that stands alone on its line
-	refusal    string          // why it was refused last
+	refusal    string          // why it was refused first
 	retry      string          // in what time it may try again
+	late       bool            // it began after a drain
 	attempts   []*attempt      // not given up yet, in the order in which they are tried
 	more       []scenarioClaim // to be tried when those have failed
 	busy       bool            // being dealt with: answers that come meanwhile are seen by that
@@ -44,13 +45,15 @@ type attempt struct {
 	open     bool // no reply yet
 	admitted bool // in flight
 	refused  lifecycle.Reason
+	why      string          // the same in the words of the language
+	retry    string          // and in what time it may be tried again
 	state    lifecycle.State // that a settled ticket was told
 	process  *process        // that it was admitted to
 }
 
 // Start implements scenarios.World.
 func (w *scenarioWorld) Start(_ context.Context, call string, op scenarios.Operation) error {
-	o := &operation{op: op, result: resultPending, credential: scenarios.None}
+	o := &operation{op: op, result: resultPending, credential: scenarios.None, late: w.drained}
 	w.calls[call], w.started = o, append(w.started, o)
 	if !strings.HasPrefix(call, "@") {
 		o.name = call
@@ -162,19 +165,34 @@ func (w *scenarioWorld) reply(r *lifecycle.Reply) {
 		w.close(a)
 	case lifecycle.ReplyRefused:
 		a.refused = r.Reason
-		a.op.refusedFor(r, w.now)
+		a.refusedFor(r, w.now)
 		w.close(a)
 	}
 	w.proceed(a.op)
 }
 
-// refusedFor notes why an operation was refused.
-func (o *operation) refusedFor(r *lifecycle.Reply, now lifecycle.Instant) {
-	o.refusal, o.retry = r.Reason.String(), scenarios.None
+// refusedFor notes why an attempt was refused.
+func (a *attempt) refusedFor(r *lifecycle.Reply, now lifecycle.Instant) {
+	a.why, a.retry = r.Reason.String(), scenarios.None
 	if r.Reason == lifecycle.ReasonFailed {
-		o.refusal += ":" + r.Cause.String()
-		o.retry = timeLeft(now, r.RetryAt)
+		a.why += ":" + r.Cause.String()
+		a.retry = timeLeft(now, r.RetryAt)
 	}
+}
+
+// refuse notes why an operation is refused. Of several reasons the first is told, as by the host.
+func (o *operation) refuse(why, retry string) {
+	if o.refusal == "" {
+		o.refusal, o.retry = why, retry
+	}
+}
+
+// unserved is why an operation is refused that no peer was asked for.
+func (o *operation) unserved() string {
+	if o.late {
+		return lifecycle.ReasonDraining.String()
+	}
+	return lifecycle.ReasonNoClaim.String()
 }
 
 // abandonCall ends a call for which no answer will come.
@@ -219,6 +237,7 @@ func (o *operation) settle() {
 	case a.refused == lifecycle.ReasonCancelled:
 		o.conclude(resultCancelled)
 	case a.refused != lifecycle.NoReason:
+		o.refuse(a.why, a.retry)
 		o.conclude(resultRefused)
 	case a.state == lifecycle.Connected:
 		o.conclude(resultOK)
@@ -232,6 +251,7 @@ func (w *scenarioWorld) proceedCall(o *operation) {
 	for o.result == resultPending && !o.sent {
 		if len(o.attempts) == 0 {
 			if len(o.more) == 0 {
+				o.refuse(o.unserved(), scenarios.None)
 				o.conclude(resultRefused)
 				return
 			}
@@ -244,6 +264,7 @@ func (w *scenarioWorld) proceedCall(o *operation) {
 		case a.refused == lifecycle.ReasonCancelled:
 			o.conclude(resultCancelled)
 		case a.refused != lifecycle.NoReason:
+			o.refuse(a.why, a.retry)
 			o.attempts = o.attempts[1:]
 		case slices.Contains(a.process.born.Tools, o.tool):
 			w.send(o, a)
@@ -255,16 +276,22 @@ func (w *scenarioWorld) proceedCall(o *operation) {
 }
 
 // proceedList ends a listing once all of its tickets were answered. A peer that failed is
-// named in a listing and does not fail it (SPEC DI-15).
+// named in a listing and does not fail it (SPEC DI-15); a daemon that was told to stop lists nothing.
 func (w *scenarioWorld) proceedList(o *operation) {
 	waits := false
 	for _, a := range o.attempts {
 		if a.admitted {
+			o.late = false // it is served all the same
 			w.finish(a, lifecycle.DoneAnswered)
 		}
 		waits = waits || a.open
 	}
-	if !waits {
+	switch {
+	case waits:
+	case o.late:
+		o.refuse(o.unserved(), scenarios.None)
+		o.conclude(resultRefused)
+	default:
 		o.conclude(resultOK)
 	}
 }

@@ -121,7 +121,7 @@ func (w *scenarioWorld) running() (n int) {
 
 // newborn makes a lifecycle that knows nothing.
 func (w *scenarioWorld) newborn(cfg lifecycle.Config) {
-	w.machine, w.seq = w.make(cfg), 0
+	w.machine, w.seq, w.drained = w.make(cfg), 0, false
 	w.tickets = map[lifecycle.Ticket]*attempt{}
 	w.answered = map[lifecycle.Ticket]bool{}
 	w.catalogue = map[lifecycle.Fingerprint][]string{}

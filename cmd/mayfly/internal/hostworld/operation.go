@@ -143,6 +143,9 @@ func word(err error) string {
 // answerOf says how an operation ended, and why if it was refused.
 func answerOf(err error) answer {
 	a := answer{result: word(err)}
+	if errors.Is(err, core.ErrClosed) {
+		a.refusal = lifecycle.ReasonDraining.String()
+	}
 	if r, ok := errors.AsType[*core.RefusedError](err); ok && a.result == "refused" {
 		a.refusal = r.Reason.String()
 		if r.Reason == lifecycle.ReasonFailed {
