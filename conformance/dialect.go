@@ -52,7 +52,7 @@ func (d *Dialect) String() string {
 
 // Names that the probing uses.
 const (
-	probeAgent = "mayfly-probe"
+	probeAgent = "mayfly-probe-" // and the tag of the run, since two may probe one daemon
 	probeMCP   = "probe"
 	proofMCP   = "proof"
 )
@@ -73,7 +73,7 @@ func detect(ctx context.Context, r *rig) (*Dialect, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeBound)
 	defer cancel()
-	p := &probing{r: r, c: wire.NewClient(r.daemon.network, r.daemon.address), d: &Dialect{Name: dialectDeclares}}
+	p := &probing{r: r, c: wire.NewClient(r.daemon.network, r.daemon.address), d: &Dialect{Name: dialectDeclares}, name: probeAgent + r.ctl.Tag()}
 	for _, step := range []func(context.Context) error{p.version, p.addressing, p.sessions, p.registration, p.announcements} {
 		if err := step(ctx); err != nil {
 			p.cleanUp(context.WithoutCancel(ctx))
@@ -89,10 +89,12 @@ func wrongDialect(err error) error {
 
 // probing is what has been found out so far.
 type probing struct {
-	r  *rig
-	c  *wire.Client
-	d  *Dialect
-	id string // of the probe's agent; its name where there are no ids
+	r *rig
+	c *wire.Client
+	d *Dialect
+
+	name string // of the probe's agent
+	id   string // its id; its name where there are no ids
 }
 
 func (p *probing) version(ctx context.Context) error {
@@ -106,14 +108,7 @@ func (p *probing) version(ctx context.Context) error {
 
 // addressing declares a server that is never connected, and looks for the id of its agent.
 func (p *probing) addressing(ctx context.Context) error {
-	config := p.config()
-	info, err := p.c.CreateAgent(ctx, probeAgent, config)
-	if _, refused := errors.AsType[*wire.Error](err); refused {
-		if cleared := p.clear(ctx); cleared != nil { // one of a run that was killed
-			return fmt.Errorf("an agent could not be made: %w", err)
-		}
-		info, err = p.c.CreateAgent(ctx, probeAgent, config)
-	}
+	info, err := p.c.CreateAgent(ctx, p.name, p.config())
 	if err != nil {
 		return fmt.Errorf("an agent could not be made: %w", err)
 	}
@@ -122,27 +117,19 @@ func (p *probing) addressing(ctx context.Context) error {
 		p.d.find("agents by id", "a new agent came with an id of %d characters", len(p.id))
 		return nil
 	}
-	p.id, p.d.byName, p.d.Name = probeAgent, true, dialectByName
+	p.id, p.d.byName, p.d.Name = p.name, true, dialectByName
 	p.d.lacks = append(p.d.lacks, Ids)
 	p.d.find("agents by name", "a new agent came without an id")
 	return nil
 }
 
-// clear deletes an agent of a former probing.
-func (p *probing) clear(ctx context.Context) error {
-	info, err := p.c.GetAgent(ctx, probeAgent)
-	if err != nil {
-		return err
-	}
-	return p.delete(ctx, info.GetId())
-}
-
-func (p *probing) delete(ctx context.Context, id string) error {
-	if id != "" && id != probeAgent {
-		return p.c.DeleteAgent(ctx, id)
+// delete deletes the probe's agent.
+func (p *probing) delete(ctx context.Context) error {
+	if p.id != p.name {
+		return p.c.DeleteAgent(ctx, p.id)
 	}
 	q := &pb.DeleteAgentMsg{}
-	q.ProtoReflect().SetUnknown(oldField(nil, 1, probeAgent))
+	q.ProtoReflect().SetUnknown(oldField(nil, 1, p.name))
 	return p.ask(ctx, wire.Request(q))
 }
 
@@ -313,7 +300,7 @@ func (p *probing) registerAgain(ctx context.Context) error {
 		return err
 	}
 	q := &pb.UpdateAgentMsg{Config: config}
-	q.ProtoReflect().SetUnknown(oldField(nil, 1, probeAgent))
+	q.ProtoReflect().SetUnknown(oldField(nil, 1, p.name))
 	return p.ask(ctx, wire.Request(q))
 }
 
@@ -322,8 +309,8 @@ func (p *probing) cleanUp(ctx context.Context) error {
 	if p.id == "" {
 		return nil
 	}
-	if err := p.delete(ctx, p.id); err != nil {
-		return fmt.Errorf("the agent %q of the probing could not be deleted: %w", probeAgent, err)
+	if err := p.delete(ctx); err != nil {
+		return fmt.Errorf("the agent %q of the probing could not be deleted: %w", p.name, err)
 	}
 	return nil
 }

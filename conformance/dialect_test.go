@@ -174,18 +174,19 @@ func (d *lazy) answer(_ context.Context, _ *wire.Client, asked *pb.ClientMessage
 }
 
 // loud is a daemon that tells the same failure twice. The first event of an attempt has to serve
-// for it, since nothing can be told here that the daemon behind has not told.
+// for it, since nothing can be told here that the daemon behind has not told; every subscriber has
+// one of its own.
 type loud struct {
 	plain
 	mu   sync.Mutex
-	told bool
+	told map[*pb.ClientMessage]bool
 }
 
-func (d *loud) answer(_ context.Context, _ *wire.Client, _ *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
+func (d *loud) answer(_ context.Context, _ *wire.Client, asked *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e := m.GetMcpEvent(); e.GetName() == probeMCP && !d.told {
-		e.Kind, d.told = pb.McpEventKind_MCP_EVENT_KIND_FAILED, true
+	if e := m.GetMcpEvent(); e.GetName() == probeMCP && !d.told[asked] {
+		e.Kind, d.told[asked] = pb.McpEventKind_MCP_EVENT_KIND_FAILED, true
 	}
 	return m
 }
@@ -243,7 +244,7 @@ func TestDetected(t *testing.T) {
 		want    string
 	}{
 		{plain{}, "detected: agents by id, session handles, registration when declared; because"},
-		{&loud{}, "detected: agents by id, session handles, registration when declared, standings announced again; because"},
+		{&loud{told: map[*pb.ClientMessage]bool{}}, "detected: agents by id, session handles, registration when declared, standings announced again; because"},
 		{&named{*newByName()}, "detected: agents by name, no session handles, registration when declared; because"},
 	} {
 		report, err := Run(t.Context(), speaking(t, tt.dialect), Options{Checks: []Check{}})
@@ -254,6 +255,22 @@ func TestDetected(t *testing.T) {
 			t.Errorf("nothing says %q in\n%s", tt.want, report.Summary())
 		}
 	}
+}
+
+// TestRunsAtOneTime: two that certify one daemon do not take each other's agents away.
+func TestRunsAtOneTime(t *testing.T) {
+	t.Parallel()
+	target := speaking(t, plain{})
+	target.Model = "" // one address is for one of them
+	var runs sync.WaitGroup
+	for range 4 {
+		runs.Go(func() {
+			if _, err := Run(t.Context(), target, Options{Checks: []Check{}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	runs.Wait()
 }
 
 // TestNothingHelpsAnUpsert: where declarations wait for a run, an upsert that does so, too, fails
