@@ -202,7 +202,8 @@ func (m margins) attempt(c checkInfo, a *attemptRecord) (r ruling, quiet bool) {
 	if c.Timed {
 		limit = m.stall
 	}
-	if noise <= limit || r.verdict == HarnessError || !c.Timed && !r.waited {
+	frozen := r.waited && noise > m.freeze && a.Ending.How != endedStopped // then a fault of ours is none, either
+	if noise <= limit || r.verdict == HarnessError && !frozen || !c.Timed && !r.waited {
 		return r, true
 	}
 	return ruling{verdict: Inconclusive, evidence: fmt.Sprintf("discarded: the machine stalled for %v", noise.Round(time.Millisecond))}, false

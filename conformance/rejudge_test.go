@@ -189,6 +189,27 @@ func TestFirstQuietAttemptCounts(t *testing.T) {
 	}
 }
 
+// TestFrozenWaits: a wait in vain says nothing while the machine stood still, about nobody. An
+// interrupted run is no such wait, and neither is what went wrong by itself.
+func TestFrozenWaits(t *testing.T) {
+	const still = int64(2 * maxFreeze)
+	for _, tt := range []struct {
+		a    attemptRecord
+		want Verdict
+	}{
+		{attemptRecord{Overshoot: still, Ending: ending{How: endedDeadline, Waited: true, Alive: true}}, Inconclusive},
+		{attemptRecord{Overshoot: still, Ending: ending{How: endedOther, Waited: true, Alive: true}}, Inconclusive},
+		{attemptRecord{Overshoot: still, Ending: ending{How: endedOther, Alive: true}}, HarnessError},
+		{attemptRecord{Overshoot: still, Ending: ending{How: endedStopped, Waited: true, Alive: true}}, HarnessError},
+		{attemptRecord{Overshoot: int64(s), Ending: ending{How: endedOther, Waited: true, Alive: true}}, HarnessError},
+	} {
+		tt.a.Check, tt.a.Ending.Text = "a-a", "fence: context deadline exceeded"
+		if got := synthetic(tt.a).Report().Checks[0]; got.Verdict != tt.want {
+			t.Errorf("%+v is %s, want %s", tt.a.Ending, got.Verdict, tt.want)
+		}
+	}
+}
+
 // TestBrokenCaptures: whatever happened to a capture, it is said in one line, and nothing is
 // judged.
 func TestBrokenCaptures(t *testing.T) {
