@@ -350,6 +350,16 @@ type errUnclean struct{ what error }
 func (e *errUnclean) Error() string { return e.what.Error() }
 func (e *errUnclean) Unwrap() error { return e.what }
 
+// Unclean reports whether all that an error says is that a daemon ended badly, or left something
+// behind: that is the daemon's doing, and no fault of the harness.
+func Unclean(err error) bool {
+	if _, ok := err.(*errUnclean); ok { //nolint:errorlint // what is around it may say more
+		return true
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	return ok && !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !Unclean(e) })
+}
+
 // unclean wraps the problems of an end, or returns nil when there are none.
 func unclean(problems ...error) error {
 	if err := errors.Join(problems...); err != nil {

@@ -49,8 +49,9 @@ type runResult struct {
 	Expected int      `json:"expectations"`
 	Failures []string `json:"failures,omitempty"`
 
-	file   *scenarios.File
-	report *scenarios.Report
+	file    *scenarios.File
+	report  *scenarios.Report
+	unclean bool // the daemon ended badly, which no expectation can be rewritten to
 }
 
 // runScenarios is the subcommand run.
@@ -227,15 +228,18 @@ func (f *runFlags) one(ctx context.Context, file *scenarios.File) runResult {
 		r.Failures = strings.Split(bad.Error(), "\n")
 	}
 	if err != nil {
-		r.Verdict = "error"
+		r.Verdict, r.unclean = "error", conformance.Unclean(err)
 		r.Failures = append(r.Failures, err.Error())
+	}
+	if r.unclean {
+		r.Verdict = "failed"
 	}
 	return r
 }
 
 // show prints one result, rewrites the file if asked to, and returns its exit code.
 func (f *runFlags) show(r runResult, stdout io.Writer) int {
-	if f.update && r.Verdict == "failed" {
+	if f.update && r.Verdict == "failed" && !r.unclean {
 		if err := rewrite(r.file, r.report); err != nil {
 			r.Verdict, r.Failures = "error", append(r.Failures, err.Error())
 		} else {
