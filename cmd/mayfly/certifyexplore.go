@@ -39,8 +39,8 @@ func (f wanderFlags) check(fs *flag.FlagSet) error {
 	if !*f.on {
 		return nil
 	}
-	for _, name := range []string{"check", "profile", "server", "npx-prefix", "known", "badge", "junit", "html", "sign", "certificate"} {
-		if fs.Lookup(name) != nil && isSet(fs, name) {
+	for _, name := range []string{"check", "profile", tFlagName, "server", "npx-prefix", "known", "key", "strict"} {
+		if isSet(fs, name) {
 			return fmt.Errorf("-%s does not go with -explore, which runs no checks", name)
 		}
 	}
