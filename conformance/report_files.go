@@ -61,9 +61,11 @@ func (r *Report) SaveAll(dir string) error {
 func Replace(dir, name string, content []byte) error {
 	next := filepath.Join(dir, "."+name+".new")
 	if err := os.WriteFile(next, content, 0o644); err != nil {
+		_ = os.Remove(next) // half a file, on a disk that is full
 		return fmt.Errorf("cannot write the report: %w", err)
 	}
 	if err := os.Rename(next, filepath.Join(dir, name)); err != nil {
+		_ = os.Remove(next)
 		return fmt.Errorf("cannot write the report: %w; is there a directory of that name?", err)
 	}
 	return nil

@@ -196,4 +196,7 @@ func TestSaveSaysWhatIsInTheWay(t *testing.T) {
 	if err := shown().Report().SaveAll(dir); err == nil || !strings.Contains(err.Error(), "cannot write the report: ") {
 		t.Errorf("a directory in the way: %v", err)
 	}
+	if half, _ := filepath.Glob(filepath.Join(dir, ".*")); len(half) > 0 { // the pattern is a good one
+		t.Errorf("left behind: %q", half)
+	}
 }
