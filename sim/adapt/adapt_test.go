@@ -123,6 +123,28 @@ func TestToyByProperty(t *testing.T) {
 	})
 }
 
+// TestAnswersOnce: a lifecycle that admits a call twice, or refuses what it admitted, is told so.
+func TestAnswersOnce(t *testing.T) {
+	for how, again := range map[string]func(*mutant, adapt.Call){
+		"admitted": func(m *mutant, c adapt.Call) { m.Admit(c) },
+		"refused":  func(m *mutant, c adapt.Call) { m.Refuse(c) },
+	} {
+		x := adapt.Subject{Evicts: true, New: adapt.Each(func(p *adapt.Peer, cfg lifecycle.Config) *mutant {
+			return &mutant{keeper: newKeeper(p, cfg), call: func(m *mutant, c adapt.Call) bool {
+				m.keeper.Call(c)
+				if m.State == lifecycle.Connected {
+					again(m, c)
+				}
+				return true
+			}}
+		})}
+		v := drawn(t, x, 1).Violation
+		if v == nil || v.ID != "PANIC" || !strings.Contains(v.Detail, "is "+how+", and was admitted before") {
+			t.Errorf("a call that is %s again: %v", how, v)
+		}
+	}
+}
+
 // FuzzToy: whatever the bytes say, the toy breaks no rule.
 func FuzzToy(f *testing.F) {
 	target := sim.MakeFuzz(good.Make(), fitted(good))

@@ -64,6 +64,7 @@ type Host interface {
 	// being stopped already or has exited is left alone.
 	Stop(Run)
 	// Admit lets a call run. It returns false if the caller has gone meanwhile: then nothing runs.
+	// A call that runs is admitted or refused no more: the host panics, which breaks a rule.
 	Admit(Call, Run) bool
 	// Refuse answers a call that waits by the failure of its server.
 	Refuse(Call)

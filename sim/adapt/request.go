@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -248,9 +249,10 @@ func (a *adapter) answer(t lifecycle.Ticket, s *server, why lifecycle.Reason) {
 // Admit implements Host.
 func (a *adapter) Admit(id Call, on Run) bool {
 	c, r := a.calls[id], a.runs[on]
-	if c == nil || c.run != nil || c.settles {
+	if c == nil || c.settles {
 		return false
 	}
+	c.once("admitted")
 	c.run, c.due = r, a.now+lifecycle.Instant(a.cfg.CallTimeout)
 	a.out.Replies = append(a.out.Replies, lifecycle.Reply{Kind: lifecycle.ReplyReady, Ticket: c.ticket,
 		Peer: lifecycle.PeerID(r.on.id), Gen: r.gen, RetryAt: lifecycle.Never})
@@ -261,14 +263,23 @@ func (a *adapter) Admit(id Call, on Run) bool {
 // Refuse implements Host.
 func (a *adapter) Refuse(id Call) {
 	c := a.calls[id]
-	if c == nil || c.run != nil || c.settles {
+	if c == nil || c.settles {
 		return
 	}
+	c.once("refused")
 	a.close(c)
 	a.answer(c.ticket, c.on, lifecycle.ReasonFailed)
 	a.replied[len(a.replied)-1] = c.id
 	last := &a.out.Replies[len(a.out.Replies)-1]
 	if last.Cause = c.on.reason; c.on.state != lifecycle.Failed {
 		last.Cause = c.on.why // it fails in this very step
+	}
+}
+
+// once holds a lifecycle to one answer: a real host would run a call twice that is admitted
+// twice, or run what it has refused.
+func (c *call) once(how string) {
+	if c.run != nil {
+		panic(fmt.Sprintf("ADAPT-ONCE: call %d is %s, and was admitted before; admit or refuse a call once", c.id, how))
 	}
 }
