@@ -134,7 +134,7 @@ func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	if f.reach.hunt > 0 {
 		return f.runHunt(stdout, stderr)
 	}
-	tape, code, err := f.prepare(stdin)
+	tape, code, err := f.prepare(ctx, stdin)
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly sim: %v\n", err)
 		return code
@@ -158,7 +158,7 @@ func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 
 // prepare reads the tape to replay, if any, and makes sure that a tape can be recorded before
 // the time for it is spent. The code is the one to exit with upon an error.
-func (f *simFlags) prepare(stdin io.Reader) (tape *sim.Tape, code int, err error) {
+func (f *simFlags) prepare(ctx context.Context, stdin io.Reader) (tape *sim.Tape, code int, err error) {
 	if f.record != "" {
 		file, err := os.Create(f.record)
 		if err != nil {
@@ -169,12 +169,7 @@ func (f *simFlags) prepare(stdin io.Reader) (tape *sim.Tape, code int, err error
 	if f.replay == "" {
 		return nil, exitOK, nil
 	}
-	in, err := openInput(f.replay, stdin)
-	if err != nil {
-		return nil, inputCode(err), fmt.Errorf("the tape cannot be read: %w", err)
-	}
-	defer in.close()
-	if tape, err = sim.Decode(in.name, in); err != nil {
+	if tape, err = readTape(ctx, f.replay, stdin); err != nil {
 		return nil, inputCode(err), err
 	}
 	o := &f.options

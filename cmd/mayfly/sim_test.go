@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,3 +109,27 @@ func TestSimNoPlaceForTapes(t *testing.T) {
 		t.Errorf("want a complaint about the tape and no replay command:\n%s%s", o.stdout, o.stderr)
 	}
 }
+
+// TestSimInterrupted: a tape that never comes keeps nobody from ending the command.
+func TestSimInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	asked, silent := make(chan struct{}), make(chan struct{})
+	defer close(silent)
+	go func() {
+		<-asked
+		cancel()
+	}()
+	var out, err bytes.Buffer
+	code := simulate(ctx, []string{"-replay", "-"}, reader(func([]byte) (int, error) {
+		close(asked)
+		<-silent
+		return 0, io.EOF
+	}), &out, &err, sim.NewMachine)
+	if code != exitHarness || !strings.Contains(err.String(), "the tape was not read: wait for -: context canceled") {
+		t.Errorf("exit code %d, and\n%s", code, err.String())
+	}
+}
+
+type reader func([]byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
