@@ -211,7 +211,7 @@ func TestDialects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := Run(t.Context(), speaking(t, tt.dialect), Options{Checks: checks, patience: 20 * time.Second})
+			report, err := Run(t.Context(), speaking(t, tt.dialect), Options{Checks: checks})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,7 +281,7 @@ func TestNothingHelpsAnUpsert(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Run(t.Context(), speaking(t, &lazy{named: named{*newByName()}, deaf: true}), Options{Checks: checks, patience: 20 * time.Second})
+	report, err := Run(t.Context(), speaking(t, &lazy{named: named{*newByName()}, deaf: true}), Options{Checks: checks})
 	if err != nil {
 		t.Fatal(err)
 	}
