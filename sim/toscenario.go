@@ -107,7 +107,7 @@ var unseen = map[string]string{
 	"LISTED":    "how many callers wait",
 	"CANCEL":    "whether a caller that gave up still counts",
 	"PROGRESS":  "how often a lifecycle asks to be woken",
-	"REPLY-NOW": "the instant of a refusal",
+	"REPLY-NOW": "the instant of an answer",
 }
 
 // manners are the ways of writing, the plainest first: those that ask for the least of a world,
@@ -157,8 +157,11 @@ func (x *translator) sentence(gap string) string {
 	if gap != "" {
 		how = "this scenario does not show it, the tape below does"
 	}
-	return fmt.Sprintf("Breaks the rule that %s (%s%s), found with seed %d; %s.",
-		x.broken.Text, x.broken.ID, clause, x.tape.Seed, how)
+	found := ""
+	if x.tape.Seed != 0 { // a tape that nobody drew from a seed has none
+		found = fmt.Sprintf(", found with seed %d", x.tape.Seed)
+	}
+	return fmt.Sprintf("Breaks the rule that %s (%s%s)%s; %s.", x.broken.Text, x.broken.ID, clause, found, how)
 }
 
 // finish puts the head on a file and the tape behind it.

@@ -78,6 +78,9 @@ type call struct {
 }
 
 func newAdapter(x Subject, cfg lifecycle.Config) *adapter {
+	if x.New == nil {
+		panic("adapt: Subject.New is nil; it makes the lifecycle that is judged")
+	}
 	a := &adapter{cfg: cfg, servers: make([]*server, 1), byFP: map[lifecycle.Fingerprint]*server{},
 		owners: map[lifecycle.OwnerID]*owner{}, runs: make([]*run, 1), calls: make([]*call, 1), reconnects: x.Reconnects}
 	a.life = x.New(a, cfg)
