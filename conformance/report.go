@@ -97,8 +97,8 @@ func (r *Report) Count(l Level, v Verdict) (n int) {
 }
 
 // Outcome is the verdict on the whole. A MUST that failed decides; then the harness; then a
-// MUST that was not observed or was drowned in noise. PASS takes all of them: what no check
-// could show of a whole catalogue, since none applies to the target, leaves it inconclusive.
+// MUST that was not observed or was drowned in noise. PASS takes all that were asked for: what
+// no check could show, since none applies to the target, leaves it inconclusive.
 // SHOULD and FIELD failures are shown and decide nothing, unless their level is given as one
 // that counts as well.
 func (r *Report) Outcome(also ...Level) Verdict {
@@ -121,7 +121,7 @@ func (r *Report) Outcome(also ...Level) Verdict {
 		return Inconclusive
 	case count(all, Pass) == 0 || !r.Partial && count([]Level{Must}, Pass) == 0:
 		return Inconclusive
-	case !r.Partial && len(r.unshown(counted)) > 0:
+	case len(r.unshown(counted)) > 0:
 		return Inconclusive
 	}
 	return Pass
