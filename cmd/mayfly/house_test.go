@@ -36,6 +36,7 @@ var importRules = []importRule{
 	{"core/lifecycle", std, "the machine is pure: it depends on nothing that could differ between runs"},
 	{"core/callerr", std, "a leaf that every layer shares"},
 	{"core/owner", std, "a leaf that every layer shares"},
+	{"core/registry", []string{"core/owner", "github.com/tidwall/btree"}, "entries know their owners, and neither the protocol nor the daemon"},
 	{"core/regfile", std, "a leaf that every layer shares: one bounded read, for records, homes and scenarios"},
 	{"core/transport/", []string{"core/transport", "core/transport/", "core/callerr", "core/regfile", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"},
 		"transports know the seam, the error kinds and the SDK, not the host above them"},

@@ -1,0 +1,83 @@
+package registry
+
+import (
+	"context"
+)
+
+// Body answers one call. Its context ends when the caller's does or when the owner dies, with
+// the cause of whichever came first.
+type Body[Req, Res any] func(ctx context.Context, req Req) (Res, error)
+
+// Call decides by the entry's plan, enters the owner and runs the body, in a goroutine of its
+// own, so that a body which exits or never ends cannot take the caller along. It returns what
+// the body did, or a *DeniedError, *UnavailableError, *DiedError or *PanicError, or an error
+// that is ErrNoAnswer, or the cause of ctx.
+func (e *Entry[Req, Res]) Call(ctx context.Context, c Caller, req Req) (Res, error) {
+	var none Res
+	if err := e.enter(ctx, c); err != nil {
+		return none, err
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(e.owner.Context(), func() { cancel(e.owner.Cause()) })
+	defer stop()
+	answers := make(chan answer[Res], 1)
+	go e.work(inner, req, answers)
+	select {
+	case a := <-answers:
+		return a.res, a.err
+	case <-inner.Done():
+	}
+	select {
+	case a := <-answers: // its own result, if there is one (OL-46)
+		return a.res, a.err
+	default:
+	}
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
+	return none, e.died()
+}
+
+// answer is what a body left.
+type answer[Res any] struct {
+	res Res
+	err error
+}
+
+// enter is the plan and the gate: whoever passed must Exit the owner. The plan comes first,
+// since a verifier may take its time and the gate decides about the moment of delivery.
+func (e *Entry[Req, Res]) enter(ctx context.Context, c Caller) error {
+	if err := e.spec.Plan.admit(ctx, c); err != nil {
+		return &DeniedError{e.table.kind, e.spec.Key, err}
+	}
+	if !e.owner.Enter() {
+		return &UnavailableError{e.table.kind, e.spec.Key}
+	}
+	if e.state.Load() != ready {
+		e.owner.Exit()
+		return &UnavailableError{e.table.kind, e.spec.Key}
+	}
+	return nil
+}
+
+// work runs the body and always leaves an answer, then exits the owner.
+func (e *Entry[Req, Res]) work(ctx context.Context, req Req, answers chan<- answer[Res]) {
+	a := answer[Res]{err: ErrNoAnswer} // stands if the body exits its goroutine
+	returned := false
+	defer func() {
+		if !returned {
+			if v := recover(); v != nil {
+				a = answer[Res]{err: &PanicError{e.table.kind, e.spec.Key, v}}
+			}
+		}
+		e.owner.Exit()
+		answers <- a
+	}()
+	a.res, a.err = e.spec.Body(ctx, req)
+	returned = true
+}
+
+func (e *Entry[Req, Res]) died() error {
+	return &DiedError{e.table.kind, e.spec.Key, e.owner.Cause()}
+}
