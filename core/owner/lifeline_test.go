@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mayfly-mcp/mayfly/core/owner"
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
 func hasEnded(o *owner.Owner) bool {
@@ -49,4 +50,21 @@ func TestLifelines(t *testing.T) {
 	if got := (*owner.Token)(nil).Lifelines(); got != nil {
 		t.Errorf("nobody has lifelines: %v", got)
 	}
+}
+
+// A second Close comes back before the hooks have run, and Settled says so.
+func TestSettled(t *testing.T) {
+	wait.Until(t, "the end of the deaths of earlier tests", owner.Settled)
+	o := owner.New(context.Background(), "o")
+	in, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	o.OnDeath(func() { close(in); <-goOn })
+	go func() { o.Close(); close(done) }()
+	<-in
+	o.Close()
+	if owner.Settled() {
+		t.Error("a hook runs, and all is said to be settled")
+	}
+	close(goOn)
+	<-done
+	wait.Until(t, "the end of the death", owner.Settled)
 }

@@ -71,6 +71,8 @@ func (e *Entry[Req, Res]) Owner() *owner.Token { return e.owner }
 // when its owner still lived was both at the moment of the second look.
 func (e *Entry[Req, Res]) callable() bool { return e.state.Load() == ready && e.owner.Alive() }
 
+func (e *Entry[Req, Res]) dead() bool { return !e.owner.Alive() }
+
 // Ready makes the entry visible: it is the last step of a start (OL-28). Twice is once. The
 // error wraps ErrDeadOwner or is ErrUnregistered.
 func (e *Entry[Req, Res]) Ready() error {

@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -132,6 +133,9 @@ func (t *Table[Req, Res]) prune() (visible bool) {
 }
 
 func (t *Table[Req, Res]) unheard() bool {
+	if !owner.Settled() {
+		return true
+	}
 	for c := range t.lifelines {
 		select {
 		case <-c:
@@ -230,6 +234,25 @@ func (t *Table[Req, Res]) List(after string, limit int) []*Entry[Req, Res] {
 	if limit < 1 || limit > len(t.byKey) {
 		limit = len(t.byKey)
 	}
+	for {
+		found := t.callable(after, limit)
+		if !slices.ContainsFunc(found, (*Entry[Req, Res]).dead) {
+			return found
+		}
+	}
+}
+
+// callable is one look at a page. Owners die while it is taken, and a page that shows the
+// first of two deaths and not the second was never true (OL-23):
+//
+//	callable        another
+//	a lives
+//	                a dies, then b dies
+//	b is dead
+//
+// If all that it found still live afterwards, it was true at its end; if not, it is taken
+// again, which the number of entries bounds.
+func (t *Table[Req, Res]) callable(after string, limit int) []*Entry[Req, Res] {
 	found := make([]*Entry[Req, Res], 0, limit)
 	t.order.Ascend(after, func(key string, e *Entry[Req, Res]) bool {
 		if key != after && e.callable() {
@@ -240,18 +263,19 @@ func (t *Table[Req, Res]) List(after string, limit int) []*Entry[Req, Res] {
 	return found
 }
 
-// Len counts the entries of live owners, hidden ones too.
+// Len counts the entries of live owners, hidden ones too. It looks at all of them.
 func (t *Table[Req, Res]) Len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	n := len(t.byKey)
-	if !t.unheard() {
-		return n
-	}
+	var live []*Entry[Req, Res]
 	for _, e := range t.byKey {
-		if !e.owner.Alive() {
-			n--
+		if !e.dead() {
+			live = append(live, e)
 		}
 	}
-	return n
+	for n := -1; n != len(live); { // as in callable
+		n = len(live)
+		live = slices.DeleteFunc(live, (*Entry[Req, Res]).dead)
+	}
+	return len(live)
 }
