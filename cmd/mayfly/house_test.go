@@ -37,6 +37,8 @@ var importRules = []importRule{
 	{"core/callerr", std, "a leaf that every layer shares"},
 	{"core/owner", std, "a leaf that every layer shares"},
 	{"core/registry", []string{"core/owner", "github.com/tidwall/btree"}, "entries know their owners, and neither the protocol nor the daemon"},
+	{"core/endpoint", []string{"core/owner", "core/registry", "github.com/jonboulle/clockwork", "github.com/modelcontextprotocol/go-sdk", "github.com/google/jsonschema-go", "github.com/yosida95/uritemplate"},
+		"the endpoint serves registries to clients of MCP, and knows no peers"},
 	{"core/regfile", std, "a leaf that every layer shares: one bounded read, for records, homes and scenarios"},
 	{"core/transport/", []string{"core/transport", "core/transport/", "core/callerr", "core/regfile", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys"},
 		"transports know the seam, the error kinds and the SDK, not the host above them"},
