@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core"
+	"github.com/mayfly-mcp/mayfly/core/endpoint"
 )
 
 const (
@@ -42,6 +43,7 @@ type Daemon struct {
 	metrics  *metrics
 	host     *core.Host
 	agents   *agents
+	endpoint *endpoint.Endpoint
 	sessions sessions
 	feed     feed
 	llm      atomic.Pointer[modelClient]
@@ -124,6 +126,7 @@ func (d *Daemon) load(ctx context.Context) error {
 		return errors.Join(err, st.close())
 	}
 	d.agents = openAgents(d.host, st, records, rules.overlay(), rules.Limits.MaxAgents)
+	d.endpoint = endpoint.New(endpoint.Config{Name: "mayfly", Version: d.cfg.Version, Clock: d.cfg.Clock, Logger: d.log})
 	d.sessions.max = func() int { return d.rules.Load().Limits.MaxSessions }
 	d.llm.Store(newModelClient(rules, d.cfg.Clock))
 	if d.ends, err = listen(ctx, d.home, d.cfg.TCPAddr); err != nil {
@@ -236,6 +239,7 @@ func (d *Daemon) shutDown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rules.budget()-flushOf(time.Duration(rules.MCP.StopBudget)))
 	defer cancel()
 	err = errors.Join(err, d.endPeers(ctx, rules))
+	d.endpoint.Close()
 	d.hush(errStopping)
 	d.flush(rules)
 	d.monitor.close()

@@ -76,7 +76,7 @@ func New(cfg Config) *Endpoint {
 		Logger: quiet, SessionTimeout: cfg.SessionTimeout, MaxRequestBodyBytes: cfg.MaxBody, DisableLocalhostProtection: true,
 	})
 	e.stateless = mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{
-		Logger: quiet, Stateless: true, MaxRequestBodyBytes: cfg.MaxBody, DisableLocalhostProtection: true,
+		Logger: quiet, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: cfg.MaxBody, DisableLocalhostProtection: true,
 	})
 	e.guarded = e.bound(http.HandlerFunc(e.route))
 	return e

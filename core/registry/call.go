@@ -25,18 +25,28 @@ func (e *Entry[Req, Res]) Call(ctx context.Context, c Caller, req Req) (Res, err
 	go e.work(inner, req, answers)
 	select {
 	case a := <-answers:
-		return a.res, a.err
+		return e.outcome(ctx, a)
 	case <-inner.Done():
 	}
 	select {
 	case a := <-answers: // its own result, if there is one (OL-46)
-		return a.res, a.err
+		return e.outcome(ctx, a)
 	default:
 	}
 	if ctx.Err() != nil {
 		return none, context.Cause(ctx)
 	}
 	return none, e.died()
+}
+
+// outcome is what a body left, to a caller who still waits: what failed because the owner died
+// is the death and not the failure.
+func (e *Entry[Req, Res]) outcome(ctx context.Context, a answer[Res]) (Res, error) {
+	if a.err != nil && ctx.Err() == nil && !e.owner.Alive() {
+		var none Res
+		return none, e.died()
+	}
+	return a.res, a.err
 }
 
 // answer is what a body left.

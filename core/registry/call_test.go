@@ -156,6 +156,22 @@ func TestResultBeatsDeath(t *testing.T) {
 	}
 }
 
+// A body that gives up because its owner died has failed for that reason, whichever of the two
+// the caller hears of first.
+func TestBodyThatMindsTheDeath(t *testing.T) {
+	for range 50 {
+		tab, o := newTable(1), newOwner(t, "o")
+		serve(t, tab, o, spec{Key: "k", Plan: registry.Public(), Body: func(ctx context.Context, _ string) (string, error) {
+			o.Close()
+			<-ctx.Done()
+			return "", ctx.Err()
+		}})
+		if _, err := call(tab, "k"); !errors.As(err, new(*registry.DiedError)) {
+			t.Fatalf("%v", err)
+		}
+	}
+}
+
 func TestCallerGivesUp(t *testing.T) {
 	tab, o := newTable(1), newOwner(t, "o")
 	began, told := make(chan struct{}), make(chan error, 1)
