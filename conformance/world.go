@@ -173,6 +173,8 @@ func (s *server) observed() observer.Behaviour {
 		rule(observer.Initialize, observer.Exit, 1, 0)
 	case scenarios.FailsHang:
 		rule(observer.Initialize, observer.Hang, 0, 0)
+	case scenarios.FailsReject:
+		rule(observer.Initialize, observer.RPCError, -32000, 0)
 	case scenarios.FailsNever, scenarios.FailsSpawn:
 	}
 	if s.behaviour.Call > 0 {

@@ -14,6 +14,7 @@ func (f *File) check() error {
 		agents:  map[string]*agentNames{},
 		calls:   map[string]Operation{},
 		once:    map[string]int{},
+		only:    f.only(),
 	}
 	var errs errorList
 	for i, l := range f.Lines {
@@ -40,8 +41,9 @@ type checker struct {
 	callOrder   []string
 	latest      Operation      // the most recent operation
 	once        map[string]int // line of each clauses, only, needs and set
-	only        []string       // worlds of the only line
+	only        []string       // worlds of the only line, all when there is none
 	begun       bool           // a line behind the head was seen
+	drained     bool           // the daemon was shut down
 }
 
 type serverNames struct {
@@ -55,11 +57,13 @@ type agentNames struct {
 }
 
 func (c *checker) command(no int, command Command) error {
+	if err := c.reach(command); err != nil {
+		return err
+	}
 	switch x := command.(type) {
 	case Clauses:
 		return c.head(no, "clauses")
 	case Only:
-		c.only = x.Worlds
 		return c.head(no, "only")
 	case Needs:
 		return c.head(no, "needs")
@@ -67,6 +71,9 @@ func (c *checker) command(no int, command Command) error {
 		return c.set(no, x)
 	}
 	c.begun = true
+	if err := c.afterDrain(command); err != nil {
+		return err
+	}
 	switch x := command.(type) {
 	case Server:
 		return c.newServer(x)
@@ -76,6 +83,21 @@ func (c *checker) command(no int, command Command) error {
 		return c.barrier(command)
 	case Kill:
 		return c.token(x.Server, x.Token)
+	case Quit:
+		return c.steered(x.Server, x.Token)
+	case Break:
+		return c.steered(x.Server, x.Token)
+	case Announce:
+		return c.steerable(x.Server)
+	case Expire:
+		return c.credential(x.Token)
+	case Configure:
+		return setAsTo(x.Set)
+	case Reload:
+		return c.reload(x)
+	case Restart, Drain:
+		_, c.drained = x.(Drain)
+		return nil
 	case Agent:
 		return c.newAgent(x.Name)
 	case Declare:
@@ -115,10 +137,70 @@ func (c *checker) head(no int, what string) error {
 }
 
 func (c *checker) set(no int, s Set) error {
-	if s.Value < MinSetting && !(s.Value == 0 && s.Name == "idle_timeout") {
-		return fmt.Errorf("%s %s is below the bound: write %s or more", s.Name, duration(s.Value), duration(MinSetting))
+	if err := setAsTo(s); err != nil {
+		return err
 	}
 	return c.head(no, "set "+s.Name)
+}
+
+// setAsTo checks the value of a setting.
+func setAsTo(s Set) error {
+	switch {
+	case new(Settings).bound(s.Name) != nil:
+		return nil
+	case s.Value < MinSetting && !(s.Value == 0 && slices.Contains(mayBeZero, s.Name)):
+		return fmt.Errorf("%s %s is below the bound: write %s or more", s.Name, duration(s.Value), duration(MinSetting))
+	}
+	return nil
+}
+
+// afterDrain refuses what a daemon that has shut down cannot be asked for.
+func (c *checker) afterDrain(command Command) error {
+	if !c.drained {
+		return nil
+	}
+	if s, ok := command.(Start); ok {
+		command = s.Op
+	}
+	switch command.(type) {
+	case Agent, Declare, Delete, Remove, Rename, Upsert, WriteOff, Configure, Reload, Announce, Drain:
+		return fmt.Errorf("the daemon was drained above: write `restart` before %s", verbOf(command))
+	}
+	return nil
+}
+
+// steered checks a server that can be steered, and a token of it.
+func (c *checker) steered(name, token string) error {
+	if err := c.steerable(name); err != nil {
+		return err
+	}
+	return c.token(name, token)
+}
+
+// credential checks a token that some claim has.
+func (c *checker) credential(token string) error {
+	var all []string
+	for _, name := range c.serverOrder {
+		all = append(all, c.servers[name].tokens...)
+	}
+	if !slices.Contains(all, token) {
+		return fmt.Errorf("no claim has the token %s%s: write `declare AGENT MCP SERVER token=%s` above", token, suggest(token, all), token)
+	}
+	return nil
+}
+
+func (c *checker) reload(x Reload) error {
+	for _, name := range []string{x.From, x.To} {
+		if err := c.steerable(name); err != nil {
+			return err
+		}
+	}
+	for _, t := range c.servers[x.From].tokens {
+		if s := c.servers[x.To]; !slices.Contains(s.tokens, t) {
+			s.tokens = append(s.tokens, t)
+		}
+	}
+	return nil
 }
 
 func (c *checker) newServer(s Server) error {
@@ -307,6 +389,8 @@ func (c *checker) operation(op Operation) error {
 		return c.mcp(x.Agent, x.MCP)
 	case Upsert:
 		return c.claim(x.Agent, x.MCP, x.Target)
+	case WriteOff:
+		return c.mcp(x.Agent, x.MCP)
 	}
 	panic(fmt.Sprintf("SCN-2: operation %T has no check", op))
 }
@@ -340,10 +424,16 @@ func (c *checker) known(calls Calls) error {
 func (c *checker) expect(e Expect) error {
 	q := e.Query
 	switch q.Kind {
-	case Status, Tools:
+	case Status, Tools, Claims, InFlight, Told, Generation, WrittenOff:
 		return c.mcp(q.Agent, q.MCP)
-	case Events:
+	case Events, Reasons:
 		return c.events(q.Agent, e.Want)
+	case Replays:
+		return c.agent(q.Agent)
+	case Order:
+		return c.order(q.Server, e.Want)
+	case Peers:
+		return nil
 	case Spawns, Running:
 		return c.token(q.Server, q.Token)
 	case Arrived:
@@ -351,7 +441,7 @@ func (c *checker) expect(e Expect) error {
 			return err
 		}
 		return c.token(q.Server, q.Token)
-	case Result, Credential:
+	case Result, Credential, Refusal, Retry:
 		return c.outcome(e)
 	}
 	panic(fmt.Sprintf("SCN-2: query %q has no check", q.Kind))
@@ -374,11 +464,24 @@ func (c *checker) events(agent, want string) error {
 	return nil
 }
 
+// order checks that the calls of an order were started.
+func (c *checker) order(server, want string) error {
+	if err := c.steerable(server); err != nil || want == None {
+		return err
+	}
+	for name := range strings.FieldsSeq(want) {
+		if err := c.known(Calls{First: name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *checker) outcome(e Expect) error {
 	if c.latest == nil {
 		return fmt.Errorf("%s asks for an operation, and there is none above", e.Query.Kind)
 	}
-	if err := c.known(e.Calls); err != nil || e.Query.Kind == Result {
+	if err := c.known(e.Calls); err != nil || e.Query.Kind != Credential {
 		return err
 	}
 	asked := []Operation{c.latest}

@@ -8,13 +8,14 @@ import (
 
 // Command is one command of a scenario; String gives its canonical text. The set is
 // sealed. World.Do gets only Server, Agent, Declare, Delete, Remove, Rename, Hold,
-// Release, AwaitPoint, Kill, Advance and Fence; Run itself deals with all others.
+// Release, AwaitPoint, Kill, Quit, Break, Announce, Expire, Configure, Reload, Restart, Drain,
+// Advance and Fence; Run itself deals with all others.
 type Command interface {
 	String() string
 	command()
 }
 
-// Operation is a command that takes until its answer: Call, List, Reconnect or Upsert.
+// Operation is a command that takes until its answer: Call, List, Reconnect, Upsert or WriteOff.
 // Alone on a line it is awaited; behind "start NAME:" it runs while the script goes on.
 type Operation interface {
 	Command
@@ -29,10 +30,11 @@ type (
 	Only struct{ Worlds []string }
 	// Needs names executables without which the scenario cannot run.
 	Needs struct{ Programs []string }
-	// Set changes a setting before the world is set up.
+	// Set changes a setting before the world is set up: a time, or the count of a bound.
 	Set struct {
 		Name  string
 		Value time.Duration
+		Count int
 	}
 )
 
@@ -67,6 +69,28 @@ type (
 	// Kill ends the live incarnations of a server with SIGKILL; with a token, only those
 	// which run under it.
 	Kill struct{ Server, Token string }
+	// Quit makes them exit by themselves, with status 0.
+	Quit struct{ Server, Token string }
+	// Break ends their sessions and leaves their processes alone.
+	Break struct{ Server, Token string }
+	// Announce makes the live incarnations of a server list the tools that it has now, and say
+	// that their list has changed.
+	Announce struct{ Server string }
+	// Expire ends a credential: from now on servers refuse whoever comes under it.
+	Expire struct{ Token string }
+)
+
+// The daemon as a whole.
+type (
+	// Configure changes a setting of the running daemon.
+	Configure struct{ Set Set }
+	// Reload makes the daemon read its agents again: what named one server names another now.
+	Reload struct{ From, To string }
+	// Restart ends the daemon, by a kill or in good order, and starts it again with the agents
+	// and claims that it had.
+	Restart struct{ Kill bool }
+	// Drain makes the daemon shut down.
+	Drain struct{}
 )
 
 // Agents and their claims.
@@ -86,6 +110,7 @@ type (
 	Declare struct {
 		Agent, MCP string
 		Target     Target
+		Wish       Wish
 	}
 	// Delete gives up one claim.
 	Delete struct{ Agent, MCP string }
@@ -107,7 +132,10 @@ type (
 	Upsert struct {
 		Agent, MCP string
 		Target     Target
+		Wish       Wish
 	}
+	// WriteOff gives up what has outlived SIGKILL behind a claim.
+	WriteOff struct{ Agent, MCP string }
 )
 
 // Time, calls and expectations.
@@ -185,6 +213,15 @@ func (Hold) command()       {}
 func (Release) command()    {}
 func (AwaitPoint) command() {}
 func (Kill) command()       {}
+func (Quit) command()       {}
+func (Break) command()      {}
+func (Announce) command()   {}
+func (Expire) command()     {}
+func (Configure) command()  {}
+func (Reload) command()     {}
+func (Restart) command()    {}
+func (Drain) command()      {}
+func (WriteOff) command()   {}
 func (Agent) command()      {}
 func (Declare) command()    {}
 func (Delete) command()     {}
@@ -205,6 +242,7 @@ func (Call) operation()      {}
 func (List) operation()      {}
 func (Reconnect) operation() {}
 func (Upsert) operation()    {}
+func (WriteOff) operation()  {}
 
 // join puts single spaces between the words that are not empty.
 func join(words ...string) string {

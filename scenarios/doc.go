@@ -50,28 +50,60 @@
 //	set call_timeout 2s    bound of one call. Default 1m.
 //	set grace 1s           time for each rung of the stop ladder: input closed, SIGTERM,
 //	                       SIGKILL. Default 5s.
+//	set failed_retry 3s    how long a Failed peer is left alone. Default 0s, which is T.
+//	set start_timeout 9s   bound of the time from the spawn to the server's first message, behind
+//	                       which connect_timeout begins. Default 0s: connect_timeout bounds both.
+//	set queue_timeout 8s   bound of the wait for room. Default 1m.
+//	set kill_grace 2s      time after SIGKILL from which a process counts as stuck. Default 0s,
+//	                       which is grace.
+//	set drain_grace 2s     what calls in flight get when the daemon stops. Default 5s.
+//	set max_live 2         processes that may be alive at a time
+//	set max_dialing 2      connects that may be under way at a time
+//	set max_spawning 2     processes that may be being created at a time
+//	set max_queued 2       connects that may wait for room
+//	set max_waiters 2      callers that may wait for one peer
 //
-// A live daemon is configured in whole seconds.
+// A bound that is left out, or 0, is the daemon's own, which no scenario comes near. A live
+// daemon is configured in whole seconds.
+//
+// # Words that not every world knows
+//
+// A live daemon knows the first four settings only, since its protocol has no word for the
+// others; and so with all that is marked with * below. A file that holds such a word must say
+// "only machine host", one that holds a word marked ** "only machine": else it is refused at the
+// word's line, so that no world passes over what it cannot do. Only a lifecycle, not a host,
+// can be told the same thing twice, be killed, and be asked why it said what it did. Nor does a
+// world run a file whose line "only" does not name it.
 //
 // # Servers
 //
 //	server S tools=echo,add connect=300ms call=1s fails=exit answers=reject ignores=eof,term
+//	server S tools=echo spawn=1s says=2s ignores=eof,term,kill stop=1s strays=late
 //	    A server program. All options may be left out; then it is healthy, exports the tool
 //	    echo and does everything at once.
 //	    connect  delay before it answers initialize
 //	    call     delay before it answers a call
 //	    fails    never, spawn (no process comes to life), exit (the process exits instead of
-//	             answering initialize), hang (initialize is never answered)
+//	             answering initialize), hang (initialize is never answered), reject (it is
+//	             answered with an error, and the process lives until it is stopped)
 //	    answers  ok, reject (a result with isError), error (a JSON-RPC error), hang (never),
-//	             exit (the process exits when the call arrives)
-//	    ignores  nothing, eof (lives on when its input is closed), term (survives SIGTERM)
+//	             exit (the process exits when the call arrives), lost* (the call fails in
+//	             transport, and the process lives on)
+//	    ignores  nothing, eof (lives on when its input is closed), term (survives SIGTERM), kill*
+//	             (hangs in its kernel, and outlives SIGKILL; only the command kill ends it)
+//	    spawn*   time until its process exists
+//	    says*    time from there to a first message that means nothing. Without it the answer
+//	             to initialize is the first that is heard.
+//	    stop*    time from the rung of the ladder that ends it to its end
+//	    strays   nothing, late* (it answers although the daemon has given up), twice** (its
+//	             connects and answers are reported twice)
 //	server E tools=echo exec=npx,-y,PACKAGE
 //	    A real server: the command line, words with commas in between. Only files with "only
 //	    live" may have one. It takes no other option, is not held or changed, and says
 //	    nothing of its calls; a process of it runs as long as any of its process group does.
 //	change S fails=exit
-//	    Changes options. tools, connect, fails and ignores apply to incarnations that start
-//	    later; call and answers to calls that arrive later, at running incarnations too.
+//	    Changes options. call and answers apply to calls that arrive later, at running
+//	    incarnations too; all others to incarnations that start later.
 //	change S heals
 //	    The same as change S fails=never answers=ok.
 //	hold S initialize
@@ -87,6 +119,15 @@
 //	kill S
 //	    SIGKILL for the live incarnations of S; with token=t1 only for those under t1. They
 //	    are gone at once, and the daemon learns it as it learns any death.
+//	quit S
+//	    * They exit by themselves, with status 0. Also with token=t1.
+//	break S
+//	    * Their sessions end and their processes live on. Also with token=t1.
+//	announce S
+//	    * They list the tools that S has now, and say that their list has changed.
+//	expire t1
+//	    * The credential t1 has ended: a connect under it is refused by its server, and a call
+//	    under it is answered with no.
 //
 // # Agents and claims
 //
@@ -97,6 +138,13 @@
 //	                       variables if given; nothing is started. Equal words behind m1 are
 //	                       equal configs (the order of variables does not count), others
 //	                       never are. When a has an m1 already, its claim moves.
+//	declare a m1 S idle=4s uptime=2s start=9s connect=2s call=2s close=1s terminate=1s pinned
+//	                       * Behind the config, what the claim wishes for its peer; all may be
+//	                       left out. idle, connect, call, start: in place of the setting; uptime:
+//	                       not stopped for want of use before it was Connected for so long;
+//	                       close, terminate: grace of the first and of the second rung; pinned:
+//	                       while Connected never stopped, neither for want of use nor of room.
+//	                       Wishes make no other peer. Of claims that differ the longest holds.
 //	delete a m1            Gives up the claim; done when the claim is gone.
 //	remove a               Ends the agent and all its claims with it.
 //	rename a b             Agent a is called b from here on.
@@ -109,12 +157,27 @@
 //	call a echo            Agent a calls a tool by its name, through the daemon.
 //	list a                 Agent a lists its tools, through the daemon.
 //	reconnect a m1         Stops the peer and connects it again; the answer is the outcome.
-//	upsert a m1 S token=t1 Declares and connects eagerly; the answer is the outcome.
+//	upsert a m1 S token=t1 Declares and connects eagerly; the answer is the outcome. Takes
+//	                       wishes, too.
+//	write-off a m1         * An operator gives up what has outlived SIGKILL behind the claim, so
+//	                       that the next process may begin beside it.
 //	start c1: call a echo  Begins an operation and goes on. start c1..c8: begins eight.
 //	await c1..c8           Waits until they have ended.
 //	cancel c1              The caller of c1 gives up, which ends c1 for the caller.
 //
 // An operation alone on its line is awaited. Names of started operations are used once.
+//
+// # The daemon
+//
+//	configure idle_timeout 2s
+//	                       * A setting of the running daemon changes, as with set.
+//	reload S R             * The daemon reads its agents again: what named S names R now.
+//	restart                * The daemon shuts down in good order and starts again, with the
+//	                       agents and claims that it had, in the order in which they came.
+//	                       Operations under way end. restart kill**: it is killed, and what ran
+//	                       of it with it.
+//	drain                  * The daemon shuts down. Until a restart calls are refused, and nothing
+//	                       can be declared. It takes time: advance behind it.
 //
 // # Time
 //
@@ -147,14 +210,35 @@
 //	                       all of them alike. See below.
 //	credential             the token with which the most recent call (or call c1, or all of
 //	                       c1..c8) arrived at a server; - for none, or when it did not arrive
+//	refusal c1             * why an operation was refused (see below), or - when it was not. As
+//	                       with result, c1 may be left out, or a range.
+//	retry c1               * in what time a call that was refused may try again, from the refusal
+//	                       on; - when only a reconnect helps, or nothing
+//	claims a m1            * how many claims there are of the peer behind m1, of all agents
+//	inflight a m1          * how many calls are in flight on it
+//	told a m1              * how many tools agent a was told of for m1 last, 0 for none
+//	generation a m1        * the number of its newest incarnation, 0 if there never was one
+//	written-off a m1       * how many of its processes were written off and have not ended
+//	replays a              * how many of the events of agent a, since agent a, were its standing told
+//	                       again and no transition
+//	reasons a              ** the reasons in the failed events of agent a, since agent a, as
+//	                       MCP:REASON, in the order of events a; - for none
+//	order S                ** the started calls in the order in which they arrived at S
+//	peers                  * how many peers the daemon remembers, those without a claim included
 //
 // Results of a call: ok (a result), rejected (the server answered no), transport (it did
 // not land, or no answer will come), refused (the daemon answered without reaching a
 // server: the peer is Failed or its connect just failed, no claim, no such tool),
 // cancelled (the caller gave up), pending (not ended). Of a list: ok, refused, cancelled,
 // pending. Of reconnect and upsert: ok (Connected after the attempt), failed (Failed after
-// it), refused (no such claim, or none any more), cancelled, pending. A call that waits
-// while its claim moves may follow the claim or be refused: do not ask for its result.
+// it), refused (no such claim, or none any more), cancelled, pending. Of write-off: ok, refused.
+// A call that waits while its claim moves may follow the claim or be refused: do not ask for its
+// result.
+//
+// Refusals: no-claim, dead-owner, overloaded (no room, or too many wait), released, cancelled,
+// reconnect, draining, not-stuck (nothing to write off), and failed:connect,
+// failed:connect-timeout, failed:exited, failed:broken, failed:transport, failed:call-timeout,
+// which say how the peer came to be Failed; these are the reasons of events, too.
 //
 // In virtual time an expectation is evaluated once, when all is quiet. In a world that is
 // a [Settler] it is asked again until it holds or the world gives up; a value that the

@@ -17,7 +17,7 @@ expect runing S = 1
 `))
 	fmt.Println(err)
 	// Output:
-	// demo.txtar:6: expect: there is no query "runing" (did you mean "running"?): write status|tools|events|spawns|running|calls|result|credential
+	// demo.txtar:6: expect: there is no query "runing" (did you mean "running"?): write status|tools|events|spawns|running|calls|result|credential|refusal|retry|claims|inflight|told|generation|written-off|replays|reasons|order|peers
 }
 
 // Format writes what was parsed in its one canonical form.

@@ -64,13 +64,16 @@ func (f *File) Clauses() []string {
 }
 
 // RunsIn reports whether the scenario makes sense in a world: Machine, Host or Live.
-func (f *File) RunsIn(world string) bool {
+func (f *File) RunsIn(world string) bool { return slices.Contains(f.only(), world) }
+
+// only returns the worlds that the file allows.
+func (f *File) only() []string {
 	for _, l := range f.Lines {
 		if o, ok := l.Command.(Only); ok {
-			return slices.Contains(o.Worlds, world)
+			return o.Worlds
 		}
 	}
-	return true
+	return worldNames
 }
 
 // Needs returns the executables that the scenario's machine must have. Whoever runs many
@@ -91,15 +94,16 @@ func (f *File) Settings() Settings {
 	for _, l := range f.Lines {
 		switch c := l.Command.(type) {
 		case Set:
-			if p := s.field(c.Name); p != nil {
-				*p = c.Value
-			}
+			s.Apply(c)
 		case Declare:
+			s.Wished = max(s.Wished, c.Wish.longest())
 			names[c.MCP] = true
 		case Upsert:
+			s.Wished = max(s.Wished, c.Wish.longest())
 			names[c.MCP] = true
 		case Start:
 			if u, ok := c.Op.(Upsert); ok {
+				s.Wished = max(s.Wished, u.Wish.longest())
 				names[u.MCP] = true
 			}
 		}

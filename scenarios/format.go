@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,7 +33,26 @@ func Format(f *File) []byte {
 func (c Clauses) String() string { return join(append([]string{"clauses"}, c.IDs...)...) }
 func (c Only) String() string    { return join(append([]string{"only"}, c.Worlds...)...) }
 func (c Needs) String() string   { return join(append([]string{"needs"}, c.Programs...)...) }
-func (c Set) String() string     { return join("set", c.Name, duration(c.Value)) }
+func (c Set) String() string     { return join("set", c.words()) }
+
+// words are the setting and its value.
+func (c Set) words() string {
+	if new(Settings).bound(c.Name) != nil {
+		return join(c.Name, strconv.Itoa(c.Count))
+	}
+	return join(c.Name, duration(c.Value))
+}
+
+func (c Configure) String() string { return join("configure", c.Set.words()) }
+func (c Reload) String() string    { return join("reload", c.From, c.To) }
+func (Drain) String() string       { return "drain" }
+
+func (c Restart) String() string {
+	if c.Kill {
+		return "restart kill"
+	}
+	return "restart"
+}
 
 func (c Server) String() string { return join("server", c.Name, c.Behaviour.String()) }
 
@@ -48,12 +68,18 @@ func (c Hold) String() string       { return join("hold", c.Server, string(c.Poi
 func (c Release) String() string    { return join("release", c.Server, string(c.Point)) }
 func (c AwaitPoint) String() string { return join("await", c.Server, string(c.Point)) }
 func (c Kill) String() string       { return join("kill", c.Server, option("token", c.Token)) }
+func (c Quit) String() string       { return join("quit", c.Server, option("token", c.Token)) }
+func (c Break) String() string      { return join("break", c.Server, option("token", c.Token)) }
+func (c Announce) String() string   { return join("announce", c.Server) }
+func (c Expire) String() string     { return join("expire", c.Token) }
 
-func (c Agent) String() string   { return join("agent", c.Name) }
-func (c Declare) String() string { return join("declare", c.Agent, c.MCP, c.Target.String()) }
-func (c Delete) String() string  { return join("delete", c.Agent, c.MCP) }
-func (c Remove) String() string  { return join("remove", c.Agent) }
-func (c Rename) String() string  { return join("rename", c.Agent, c.To) }
+func (c Agent) String() string { return join("agent", c.Name) }
+func (c Declare) String() string {
+	return join("declare", c.Agent, c.MCP, c.Target.String(), c.Wish.String())
+}
+func (c Delete) String() string { return join("delete", c.Agent, c.MCP) }
+func (c Remove) String() string { return join("remove", c.Agent) }
+func (c Rename) String() string { return join("rename", c.Agent, c.To) }
 
 // String returns the target's words: the server and the options.
 func (t Target) String() string {
@@ -67,7 +93,10 @@ func (t Target) String() string {
 func (c Call) String() string      { return join("call", c.Agent, c.Tool) }
 func (c List) String() string      { return join("list", c.Agent) }
 func (c Reconnect) String() string { return join("reconnect", c.Agent, c.MCP) }
-func (c Upsert) String() string    { return join("upsert", c.Agent, c.MCP, c.Target.String()) }
+func (c Upsert) String() string {
+	return join("upsert", c.Agent, c.MCP, c.Target.String(), c.Wish.String())
+}
+func (c WriteOff) String() string { return join("write-off", c.Agent, c.MCP) }
 
 func (c Start) String() string   { return join("start", c.Calls.String()+":", c.Op.String()) }
 func (c Await) String() string   { return join("await", c.Calls.String()) }
@@ -80,6 +109,9 @@ func (c Expect) String() string {
 	q.Call = c.Calls.String()
 	return join("expect", q.String(), "=", c.Want)
 }
+
+// FormatDuration writes a duration as the language does, so that answers and files agree.
+func FormatDuration(d time.Duration) string { return duration(d) }
 
 // duration writes 90s as 1m30s and 60s as 1m: the standard text without empty units.
 func duration(d time.Duration) string {

@@ -37,6 +37,9 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := (&generator{T: t}).file()
 		roundTrip(t, f)
+		if !f.RunsIn(Live) {
+			return // the toy knows what every world knows
+		}
 		if _, err := Run(t.Context(), f, newToy()); err != nil {
 			t.Fatalf("a generated file does not run: %v\n%s", err, Format(f))
 		}
@@ -66,6 +69,7 @@ type generator struct {
 	mcps    map[string][]string
 	calls   []Calls // the ranges started so far
 	named   int
+	wide    bool // with words that not every world knows
 }
 
 func pick[T any](g *generator, from ...T) T { return rapid.SampledFrom(from).Draw(g.T, "pick") }
@@ -76,9 +80,15 @@ func (g *generator) file() *File {
 	if rapid.Bool().Draw(g.T, "needs") {
 		g.add(Needs{pick(g, []string{"npx"}, []string{"node", "npx"})})
 	}
-	for _, name := range settingNames {
+	g.wide = rapid.Bool().Draw(g.T, "wide")
+	settings := liveSettings
+	if g.wide {
+		settings = settingNames
+		g.add(Only{[]string{Machine}})
+	}
+	for _, name := range settings {
 		if rapid.Bool().Draw(g.T, "set") {
-			g.add(Set{name, time.Duration(rapid.IntRange(int(time.Second), 1<<40).Draw(g.T, "ns"))})
+			g.add(g.set(name))
 		}
 	}
 	for i := range rapid.IntRange(1, 3).Draw(g.T, "servers") {
@@ -96,6 +106,13 @@ func (g *generator) file() *File {
 	return f
 }
 
+func (g *generator) set(name string) Set {
+	if new(Settings).bound(name) != nil {
+		return Set{Name: name, Count: rapid.IntRange(0, MaxCount).Draw(g.T, "count")}
+	}
+	return Set{Name: name, Value: time.Duration(rapid.IntRange(int(time.Second), 1<<40).Draw(g.T, "ns"))}
+}
+
 // add appends a command, and now and then a comment or a blank line.
 func (g *generator) add(c Command) {
 	g.lines = append(g.lines, Line{Command: c, Comment: pick(g, "", "", "# why", "#")})
@@ -105,11 +122,23 @@ func (g *generator) add(c Command) {
 }
 
 func (g *generator) behaviour() Behaviour {
+	b := g.plain()
+	if !g.wide {
+		return b
+	}
+	b.Spawn, b.Says = pick(g, 0, time.Second), pick(g, 0, 1500*time.Millisecond)
+	b.Stop, b.IgnoresKill = pick(g, 0, time.Minute), rapid.Bool().Draw(g.T, "kill")
+	b.Late, b.Twice = rapid.Bool().Draw(g.T, "late"), rapid.Bool().Draw(g.T, "twice")
+	b.Answers = pick(g, b.Answers, AnswersLost)
+	return b
+}
+
+func (g *generator) plain() Behaviour {
 	return Behaviour{
 		Tools:       pick(g, []string{"echo"}, []string{"echo", "add"}, []string{"add", "echo", "x-y_z"}),
 		Connect:     pick(g, 0, time.Nanosecond, 300*time.Millisecond, 90*time.Second),
 		Call:        pick(g, 0, 1500*time.Microsecond, time.Hour),
-		Fails:       pick(g, FailsNever, FailsSpawn, FailsExit, FailsHang),
+		Fails:       pick(g, FailsNever, FailsSpawn, FailsExit, FailsHang, FailsReject),
 		Answers:     pick(g, AnswersOK, AnswersReject, AnswersError, AnswersHang, AnswersExit),
 		IgnoresEOF:  rapid.Bool().Draw(g.T, "eof"),
 		IgnoresTerm: rapid.Bool().Draw(g.T, "term"),
@@ -127,7 +156,7 @@ func (g *generator) agent() {
 func (g *generator) claim(agent string) {
 	mcp := pick(g, "m1", "m2", "m3")
 	g.mcps[agent] = append(g.mcps[agent], mcp)
-	g.add(Declare{agent, mcp, g.target()})
+	g.add(Declare{agent, mcp, g.target(), g.wish()})
 }
 
 func (g *generator) target() Target {
@@ -139,18 +168,45 @@ func (g *generator) target() Target {
 	}
 }
 
+func (g *generator) wish() Wish {
+	if !g.wide {
+		return Wish{}
+	}
+	return pick(g, Wish{}, Wish{Pinned: true}, Wish{Idle: time.Hour, Uptime: time.Second, Start: time.Second, Connect: 90 * time.Second},
+		Wish{Call: time.Millisecond, Close: time.Second, Terminate: time.Minute, Pinned: true})
+}
+
 func (g *generator) operation(agent string) Operation {
 	mcp := pick(g, g.mcps[agent]...)
+	if g.wide && rapid.IntRange(0, 4).Draw(g.T, "write off") == 0 {
+		return WriteOff{agent, mcp}
+	}
 	return pick[Operation](g,
 		Call{agent, pick(g, "echo", "add", "nothing")},
 		List{agent},
 		Reconnect{agent, mcp},
-		Upsert{agent, mcp, g.target()},
+		Upsert{agent, mcp, g.target(), g.wish()},
 	)
+}
+
+// widely adds a command that not every world knows.
+func (g *generator) widely(agent, server string) {
+	mcp := pick(g, g.mcps[agent]...)
+	q := pick(g, Query{Kind: pick(g, Claims, InFlight, Generation, WrittenOff), Agent: agent, MCP: mcp},
+		Query{Kind: Replays, Agent: agent}, Query{Kind: Peers})
+	g.add(pick[Command](g, Quit{Server: server}, Break{Server: server}, Announce{server}, Restart{}, Restart{Kill: true},
+		Configure{g.set(pick(g, settingNames...))}, Reload{server, pick(g, g.servers...)},
+		Expect{Query: q, Want: "1"},
+		Expect{Query: Query{Kind: Reasons, Agent: agent}, Want: mcp + ":connect " + mcp + ":call-timeout"},
+		Expect{Query: Query{Kind: Order, Server: server}, Want: "-"}))
 }
 
 func (g *generator) command() {
 	agent, server := pick(g, g.agents...), pick(g, g.servers...)
+	if g.wide && rapid.IntRange(0, 3).Draw(g.T, "widely") == 0 {
+		g.widely(agent, server)
+		return
+	}
 	switch rapid.IntRange(0, 12).Draw(g.T, "command") {
 	case 0:
 		g.agent()
@@ -222,6 +278,10 @@ func (g *generator) expect(agent, server string) {
 	)
 	if len(g.calls) > 0 && rapid.Bool().Draw(g.T, "result") {
 		e = Expect{Query: Query{Kind: Result}, Calls: pick(g, append(g.calls, Calls{})...), Want: "ok"}
+		if g.wide {
+			e.Query.Kind = pick(g, Result, Refusal, Retry)
+			e.Want = map[Kind]string{Result: "ok", Refusal: "failed:connect", Retry: "1m30s"}[e.Query.Kind]
+		}
 	}
 	g.add(e)
 }

@@ -134,13 +134,22 @@ func verbs() []verb {
 		{"call", "call a echo", func(a *args) Command { return Call{a.name("agent"), a.name("tool")} }},
 		{"list", "list a", func(a *args) Command { return List{a.name("agent")} }},
 		{"reconnect", "reconnect a m1", func(a *args) Command { return Reconnect{a.name("agent"), a.name("MCP")} }},
+		{"write-off", "write-off a m1", func(a *args) Command { return WriteOff{a.name("agent"), a.name("MCP")} }},
 		{"start", "start c1..c8: call a echo", parseStart},
 		{"await", "await c1..c8` or `await S initialize", parseAwait},
 		{"cancel", "cancel c1", func(a *args) Command { return Cancel{a.calls()} }},
 		{"hold", "hold S initialize", func(a *args) Command { return Hold{a.name("server"), a.point()} }},
 		{"release", "release S initialize", parseRelease},
 		{"kill", "kill S", func(a *args) Command { return Kill{a.name("server"), a.token()} }},
+		{"quit", "quit S", func(a *args) Command { return Quit{a.name("server"), a.token()} }},
+		{"break", "break S", func(a *args) Command { return Break{a.name("server"), a.token()} }},
+		{"announce", "announce S", func(a *args) Command { return Announce{a.name("server")} }},
+		{"expire", "expire t1", func(a *args) Command { return Expire{a.name("token")} }},
 		{"change", "change S heals", parseChange},
+		{"configure", "configure idle_timeout 2s", func(a *args) Command { return Configure{a.setting()} }},
+		{"reload", "reload S R", func(a *args) Command { return Reload{a.name("server"), a.name("server")} }},
+		{"restart", "restart", parseRestart},
+		{"drain", "drain", func(*args) Command { return Drain{} }},
 		{"advance", "advance 5s", func(a *args) Command { return Advance{a.duration()} }},
 		{"fence", "fence", func(*args) Command { return Fence{} }},
 		{"expect", "expect running S = 1", parseExpect},
@@ -199,12 +208,12 @@ func (a *args) point() Point {
 func (a *args) target() Target {
 	t := Target{Server: a.name("server")}
 	t.Token = a.token()
-	for a.err == nil && len(a.words) > 0 {
+	for a.err == nil && len(a.words) > 0 && !isWish(a.words[0]) {
 		kv, ok := strings.CutPrefix(a.words[0], "env=")
 		key, value, colon := strings.Cut(kv, ":")
 		switch {
 		case !ok:
-			a.fail(fmt.Errorf("%q is not an option of a claim: write token=NAME, then env=KEY:VALUE", a.words[0]))
+			a.fail(fmt.Errorf("%q is not an option of a claim: write token=NAME, then env=KEY:VALUE, then wishes such as idle=4s", a.words[0]))
 		case !colon || checkEnvKey(key) != nil:
 			a.fail(fmt.Errorf("%q is not a variable: write env=KEY:VALUE", a.words[0]))
 		case len(t.Env) == MaxEnv:
@@ -265,12 +274,40 @@ func parseNeeds(a *args) Command {
 	return n
 }
 
-func parseSet(a *args) Command {
+func parseSet(a *args) Command { return a.setting() }
+
+// setting reads a setting and its value.
+func (a *args) setting() Set {
 	w := a.word("a setting")
 	if a.err == nil {
 		a.fail(oneOf("setting", w, settingNames))
 	}
-	return Set{w, a.duration()}
+	if new(Settings).bound(w) != nil {
+		return Set{Name: w, Count: a.count()}
+	}
+	return Set{Name: w, Value: a.duration()}
+}
+
+// count returns the next word as a number.
+func (a *args) count() int {
+	w := a.word("a number")
+	if a.err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(w)
+	if err != nil || n < 0 || n > MaxCount || strconv.Itoa(n) != w {
+		a.fail(fmt.Errorf("%q is not a bound: write a number up to %d, or 0 for none", w, MaxCount))
+	}
+	return n
+}
+
+func parseRestart(a *args) Command {
+	if a.err != nil || len(a.words) == 0 {
+		return Restart{}
+	}
+	w := a.word("how")
+	a.fail(oneOf("way to restart", w, []string{"kill"}))
+	return Restart{Kill: true}
 }
 
 func parseServer(a *args) Command {
@@ -317,11 +354,11 @@ func (a *args) edits(b *Behaviour, mayHeal bool) []Edit {
 }
 
 func parseDeclare(a *args) Command {
-	return Declare{a.name("agent"), a.name("MCP"), a.target()}
+	return Declare{a.name("agent"), a.name("MCP"), a.target(), a.wish()}
 }
 
 func parseUpsert(a *args) Command {
-	return Upsert{a.name("agent"), a.name("MCP"), a.target()}
+	return Upsert{a.name("agent"), a.name("MCP"), a.target(), a.wish()}
 }
 
 func parseStart(a *args) Command {
@@ -345,7 +382,7 @@ func parseStart(a *args) Command {
 	a.fail(err)
 	op, ok := c.(Operation)
 	if !ok {
-		a.fail(fmt.Errorf("`%v` ends at once and cannot be started: start call, list, reconnect or upsert", c))
+		a.fail(fmt.Errorf("`%v` ends at once and cannot be started: start call, list, reconnect, upsert or write-off", c))
 	}
 	return Start{calls, op}
 }
@@ -377,13 +414,16 @@ func parseExpect(a *args) Command {
 	a.usage = kind.usage()
 	e := Expect{Query: Query{Kind: kind}, Want: join(value...)}
 	switch kind {
-	case Status, Tools:
+	case Status, Tools, Claims, InFlight, Told, Generation, WrittenOff:
 		e.Query.Agent, e.Query.MCP = a.name("agent"), a.name("MCP")
-	case Events:
+	case Events, Reasons, Replays:
 		e.Query.Agent = a.name("agent")
 	case Spawns, Running, Arrived:
 		e.Query.Server, e.Query.Token = a.name("server"), a.token()
-	case Result, Credential:
+	case Order:
+		e.Query.Server = a.name("server")
+	case Peers:
+	case Result, Credential, Refusal, Retry:
 		if len(a.words) > 0 {
 			e.Calls = a.calls()
 		}

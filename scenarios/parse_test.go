@@ -165,7 +165,7 @@ func TestManual(t *testing.T) {
 		if !strings.Contains(manual, "set "+s) {
 			t.Errorf("the manual has no entry for the setting %s", s)
 		}
-		if new(Settings).field(s) == nil {
+		if x := new(Settings); (x.field(s) == nil) == (x.bound(s) == nil) {
 			t.Errorf("setting %s has no field", s)
 		}
 	}

@@ -66,7 +66,8 @@ func (r *runner) line(ctx context.Context, no int, c Command) error {
 	case Rename:
 		r.seen[x.To] = r.seen[x.Agent]
 		return r.world.Do(ctx, x)
-	case Declare, Delete, Remove, Hold, Release, AwaitPoint, Kill, Advance, Fence:
+	case Declare, Delete, Remove, Hold, Release, AwaitPoint, Kill, Quit, Break, Announce, Expire,
+		Configure, Reload, Restart, Drain, Advance, Fence:
 		return r.world.Do(ctx, x)
 	case Operation:
 		return r.perform(ctx, no, x)
@@ -145,12 +146,15 @@ func (r *runner) ask(ctx context.Context, e Expect) (string, error) {
 	switch q.Kind {
 	case Events:
 		return r.askEvents(ctx, q)
-	case Result, Credential:
+	case Result, Credential, Refusal, Retry:
 		names := e.Calls.Names()
 		if len(names) == 0 {
 			names = []string{r.latest}
 		}
 		return r.askCalls(ctx, q, names)
+	case Reasons:
+		answer, err := r.world.Query(ctx, q)
+		return groupEvents(strings.Fields(answer)), err
 	}
 	return r.world.Query(ctx, q)
 }

@@ -175,7 +175,7 @@ func (x *toyProc) handshake(gen int) {
 		p.toy.after(x.behaves.Connect, func() {
 			switch {
 			case !x.alive || x.behaves.Fails == FailsHang:
-			case x.behaves.Fails == FailsExit:
+			case x.behaves.Fails == FailsExit, x.behaves.Fails == FailsReject:
 				x.exit()
 			default:
 				x.reach(AtList, func() { p.connected(gen, x) })

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"errors"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -49,6 +51,54 @@ func TestBadTapesAtTheirLine(t *testing.T) {
 		{"two blanks", "1s t2 born", "1s  t2 born", "x.tape:24: "},
 	} {
 		refuses(t, c.name, c.old, c.new, c.want)
+	}
+}
+
+// lines is a tape without an end.
+type lines struct {
+	head string // in front of the entries
+	next int    // byte
+}
+
+const manyLine = "5s t1 dispatch m1 answered 1s\n"
+
+func (l *lines) Read(b []byte) (n int, err error) {
+	for n < len(b) {
+		text := manyLine
+		if l.head != "" {
+			text = l.head
+		}
+		c := copy(b[n:], text[l.next:])
+		n, l.next = n+c, l.next+c
+		if l.next == len(text) {
+			l.head, l.next = "", 0
+		}
+	}
+	return n, nil
+}
+
+// Seek says where it is, and goes back to the beginning.
+func (l *lines) Seek(at int64, whence int) (int64, error) {
+	if whence == io.SeekStart {
+		*l = lines{head: goodTape[:strings.Index(goodTape, "2s t1")]}
+	}
+	return 0, nil
+}
+
+// TestTapeOfAbsurdSize: one that can be read twice is refused before there is room for it, and
+// the limit is named.
+func TestTapeOfAbsurdSize(t *testing.T) {
+	endless := &lines{}
+	_, _ = endless.Seek(0, io.SeekStart)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Decode("x.tape", endless)
+	runtime.ReadMemStats(&after)
+	if want := "x.tape:1: the tape has more than 4000000 entries (MaxTape)"; err == nil || err.Error() != want {
+		t.Errorf("want %s, got %v", want, err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("it took %d bytes to say so", took)
 	}
 }
 

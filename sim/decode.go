@@ -16,9 +16,14 @@ import (
 const maxTapeLine = 1 << 12
 
 // Decode reads a tape. Every error names the file and the line, and says what is wrong with
-// it: another version, an unknown input, a reference that cannot exist, a text cut short.
+// it: another version, an unknown input, a reference that cannot exist, a text cut short. A tape
+// that can be read twice, as an io.Seeker, is refused for its size before there is room for it.
 func Decode(name string, r io.Reader) (*Tape, error) {
 	d := &decoder{tape: &Tape{Name: name}, lines: bufio.NewScanner(r)}
+	var err error
+	if d.most, err = entriesAtMost(r); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, 1, err)
+	}
 	d.lines.Buffer(make([]byte, 0, maxTapeLine), maxTapeLine)
 	if err := d.decode(); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", name, max(d.no, 1), err)
@@ -30,6 +35,7 @@ type decoder struct {
 	tape  *Tape
 	lines *bufio.Scanner
 	no    int
+	most  int // entries, 0 if that is not known before
 	seen  map[string]bool
 	last  lifecycle.Instant
 }
@@ -164,6 +170,9 @@ func (d *decoder) checkHeader() error {
 }
 
 func (d *decoder) entries() error {
+	if n := d.most - d.no; n > 1 { // and the end
+		d.tape.Entries = make([]Entry, 0, n)
+	}
 	for {
 		s, err := d.line()
 		if err != nil {

@@ -111,6 +111,9 @@ func wishes(p *lifecycle.Policy) []setting {
 		{"close", &p.CloseGrace}, {"terminate", &p.TerminateGrace}}
 }
 
+// Wishes are what a claim asks for and others do not, in the words of a tape; "" if nothing.
+func Wishes(p *lifecycle.Policy) string { return strings.Join(policyWords(p), " ") }
+
 func policyWords(p *lifecycle.Policy) []string {
 	if p == nil {
 		return nil

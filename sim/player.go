@@ -3,36 +3,42 @@ package sim
 import "github.com/mayfly-mcp/mayfly/core/lifecycle"
 
 // player is a tape as a source. Dial plans wait for their target in the order of the tape,
-// whatever the time, so that they are still found when other entries were deleted.
+// whatever the time, so that they are still found when other entries were deleted. It copies
+// nothing of the tape, which may be large.
 type player struct {
-	actions []Entry
-	done    int
-	plans   map[Target][]DialPlan
+	left  []Entry // dial plans among them are passed over
+	plans map[Target][]*DialPlan
 }
 
 func newPlayer(t *Tape) *player {
-	p := &player{plans: map[Target][]DialPlan{}}
+	p := &player{left: t.Entries, plans: map[Target][]*DialPlan{}}
 	for i := range t.Entries {
-		e := &t.Entries[i]
-		if e.Op == OpDial {
-			p.plans[e.Target] = append(p.plans[e.Target], *e.Dial)
-			continue
+		if e := &t.Entries[i]; e.Op == OpDial {
+			p.plans[e.Target] = append(p.plans[e.Target], e.Dial)
 		}
-		p.actions = append(p.actions, *e)
 	}
+	p.pass()
 	return p
 }
 
+// pass goes to the next action.
+func (p *player) pass() {
+	for len(p.left) > 0 && p.left[0].Op == OpDial {
+		p.left = p.left[1:]
+	}
+}
+
 func (p *player) at() lifecycle.Instant {
-	if p.done == len(p.actions) {
+	if len(p.left) == 0 {
 		return lifecycle.Never
 	}
-	return p.actions[p.done].At
+	return p.left[0].At
 }
 
 func (p *player) next(e *Entry) {
-	*e = p.actions[p.done]
-	p.done++
+	*e = p.left[0]
+	p.left = p.left[1:]
+	p.pass()
 }
 
 func (p *player) dial(t Target) DialPlan {
@@ -41,5 +47,5 @@ func (p *player) dial(t Target) DialPlan {
 		return healthy
 	}
 	p.plans[t] = plans[1:]
-	return plans[0]
+	return *plans[0]
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -33,7 +32,9 @@ type scenarioWorld struct {
 	most      int // steps that one line may cause
 	machine   Subject
 	now       lifecycle.Instant
+	settings  scenarios.Settings
 	patience  time.Duration
+	seq       uint64 // of the last event
 	agenda    agenda
 	pending   []func() // by reference of an item
 	numbers   lifecycle.Tickets
@@ -43,50 +44,57 @@ type scenarioWorld struct {
 	servers   map[string]*program
 	agents    map[string]*scenarioAgent
 	owners    map[lifecycle.OwnerID]*scenarioAgent
+	order     []*scenarioAgent // those that live, in order of birth
 	calls     map[string]*operation
+	started   []*operation // in the order of their beginning
 	tickets   map[lifecycle.Ticket]*attempt
+	answered  map[lifecycle.Ticket]bool
 	targets   map[lifecycle.Fingerprint]scenarios.Target
 	catalogue map[lifecycle.Fingerprint][]string // tools of the last incarnation that listed them
 	peers     map[lifecycle.Fingerprint]lifecycle.PeerID
-	processes map[lifecycle.PeerID]*process // the newest of each slot
-	broken    error
+	// remembered are the peers that were claimed and have not been forgotten.
+	remembered map[lifecycle.Fingerprint]bool
+	expired    map[string]bool               // tokens
+	processes  map[lifecycle.PeerID]*process // the newest of each slot
+	broken     error
 }
 
 // scenarioAgent is one owner; a renamed agent is the same one.
 type scenarioAgent struct {
-	owner  lifecycle.OwnerID
-	claims []scenarioClaim // in declaration order
-	events []string
+	owner   lifecycle.OwnerID
+	claims  []scenarioClaim // in declaration order
+	events  []string
+	reasons []string
+	replays int
+	told    map[lifecycle.NameID]int // tools
 }
 
 type scenarioClaim struct {
-	name lifecycle.NameID
-	fp   lifecycle.Fingerprint
+	name   lifecycle.NameID
+	fp     lifecycle.Fingerprint
+	target scenarios.Target
+	wish   scenarios.Wish
 }
 
 // Setup implements scenarios.World.
 func (w *scenarioWorld) Setup(_ context.Context, s scenarios.Settings) error {
-	cfg := lifecycle.DefaultConfig()
-	cfg.IdleTimeout, cfg.ConnectTimeout, cfg.CallTimeout = s.IdleTimeout, s.ConnectTimeout, s.CallTimeout
-	cfg.CloseGrace, cfg.TerminateGrace, cfg.KillGrace, cfg.DrainGrace = s.Grace, s.Grace, s.Grace, s.Grace
+	cfg := configOf(s)
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
 	*w = scenarioWorld{
-		make:      w.make,
-		most:      w.most,
-		machine:   w.make(cfg),
-		patience:  s.AwaitBound(),
-		servers:   map[string]*program{},
-		agents:    map[string]*scenarioAgent{},
-		owners:    map[lifecycle.OwnerID]*scenarioAgent{},
-		calls:     map[string]*operation{},
-		tickets:   map[lifecycle.Ticket]*attempt{},
-		targets:   map[lifecycle.Fingerprint]scenarios.Target{},
-		catalogue: map[lifecycle.Fingerprint][]string{},
-		peers:     map[lifecycle.Fingerprint]lifecycle.PeerID{},
-		processes: map[lifecycle.PeerID]*process{},
+		make:     w.make,
+		most:     w.most,
+		settings: s,
+		patience: s.AwaitBound(),
+		servers:  map[string]*program{},
+		agents:   map[string]*scenarioAgent{},
+		owners:   map[lifecycle.OwnerID]*scenarioAgent{},
+		calls:    map[string]*operation{},
+		targets:  map[lifecycle.Fingerprint]scenarios.Target{},
+		expired:  map[string]bool{},
 	}
+	w.newborn(cfg)
 	return nil
 }
 
@@ -96,19 +104,15 @@ func (w *scenarioWorld) Do(_ context.Context, c scenarios.Command) error {
 	case scenarios.Server:
 		w.server(x)
 	case scenarios.Agent:
-		w.lastOwner++
-		a := &scenarioAgent{owner: w.lastOwner}
-		w.agents[x.Name], w.owners[a.owner] = a, a
-		w.step(lifecycle.OwnerBorn(a.owner))
+		a := &scenarioAgent{told: map[lifecycle.NameID]int{}}
+		w.agents[x.Name], w.order = a, append(w.order, a)
+		w.bear(a)
 	case scenarios.Declare:
-		return w.withAgent(x.Agent, func(a *scenarioAgent) { w.declare(a, x.MCP, x.Target) })
+		return w.withAgent(x.Agent, func(a *scenarioAgent) { w.declare(a, x.MCP, x.Target, x.Wish) })
 	case scenarios.Delete:
 		return w.withAgent(x.Agent, func(a *scenarioAgent) { w.delete(a, x.MCP) })
 	case scenarios.Remove:
-		return w.withAgent(x.Agent, func(a *scenarioAgent) {
-			delete(w.agents, x.Agent)
-			w.step(lifecycle.OwnerDied(a.owner))
-		})
+		return w.withAgent(x.Agent, func(a *scenarioAgent) { w.remove(x.Agent, a) })
 	case scenarios.Rename:
 		return w.withAgent(x.Agent, func(a *scenarioAgent) {
 			delete(w.agents, x.Agent)
@@ -127,6 +131,31 @@ func (w *scenarioWorld) Do(_ context.Context, c scenarios.Command) error {
 	case scenarios.Advance:
 		return w.advance(x.By)
 	case scenarios.Fence: // always quiet
+	default:
+		return w.doWide(c)
+	}
+	return w.quiet()
+}
+
+// doWide does what not every world can do.
+func (w *scenarioWorld) doWide(c scenarios.Command) error {
+	switch x := c.(type) {
+	case scenarios.Quit:
+		return w.withServer(x.Server, func(s *program) { w.quit(s, x.Token) })
+	case scenarios.Break:
+		return w.withServer(x.Server, func(s *program) { w.lose(s, x.Token) })
+	case scenarios.Announce:
+		return w.withServer(x.Server, w.announce)
+	case scenarios.Expire:
+		w.expire(x.Token)
+	case scenarios.Configure:
+		return w.configure(x.Set)
+	case scenarios.Reload:
+		return w.reload(x)
+	case scenarios.Restart:
+		return w.restart(x.Kill)
+	case scenarios.Drain:
+		w.step(lifecycle.Drain())
 	default:
 		return fmt.Errorf("the machine world cannot do %q", c)
 	}
@@ -152,7 +181,7 @@ func (w *scenarioWorld) withServer(name string, do func(*program)) error {
 }
 
 // declare makes or moves a claim; a moved claim keeps its place in the order.
-func (w *scenarioWorld) declare(a *scenarioAgent, mcp string, t scenarios.Target) {
+func (w *scenarioWorld) declare(a *scenarioAgent, mcp string, t scenarios.Target, wish scenarios.Wish) {
 	fp := w.fingerprint(t)
 	n := w.nameID(mcp)
 	i := slices.IndexFunc(a.claims, func(c scenarioClaim) bool { return c.name == n })
@@ -160,8 +189,11 @@ func (w *scenarioWorld) declare(a *scenarioAgent, mcp string, t scenarios.Target
 		a.claims = append(a.claims, scenarioClaim{name: n})
 		i = len(a.claims) - 1
 	}
-	a.claims[i].fp = fp
-	w.step(lifecycle.Declare(0, a.owner, n, fp))
+	a.claims[i].fp, a.claims[i].target, a.claims[i].wish = fp, t, wish
+	w.remembered[fp] = true
+	in := lifecycle.Declare(0, a.owner, n, fp)
+	in.Policy = policyOf(wish)
+	w.step(in)
 }
 
 func (w *scenarioWorld) delete(a *scenarioAgent, mcp string) {
@@ -200,56 +232,6 @@ func (w *scenarioWorld) fingerprint(t scenarios.Target) lifecycle.Fingerprint {
 	fp := lifecycle.Fingerprint(sha256.Sum256(text))
 	w.targets[fp] = t
 	return fp
-}
-
-// Query implements scenarios.World.
-func (w *scenarioWorld) Query(_ context.Context, q scenarios.Query) (string, error) {
-	switch q.Kind {
-	case scenarios.Status, scenarios.Tools:
-		return w.listing(q)
-	case scenarios.Events:
-		a := w.agents[q.Agent]
-		if a == nil {
-			return "", fmt.Errorf("agent %s does not exist", q.Agent)
-		}
-		return strings.Join(a.events, " "), nil
-	case scenarios.Spawns, scenarios.Running, scenarios.Arrived:
-		s := w.servers[q.Server]
-		if s == nil {
-			return "", fmt.Errorf("server %s does not exist", q.Server)
-		}
-		return strconv.Itoa(s.count(q.Kind, q.Token)), nil
-	case scenarios.Result, scenarios.Credential:
-		op := w.calls[q.Call]
-		if op == nil {
-			return "", fmt.Errorf("call %s was never started", q.Call)
-		}
-		if q.Kind == scenarios.Result {
-			return op.result, nil
-		}
-		return op.credential, nil
-	}
-	return "", fmt.Errorf("the machine world cannot answer %q", q)
-}
-
-func (w *scenarioWorld) listing(q scenarios.Query) (string, error) {
-	a := w.agents[q.Agent]
-	if a == nil {
-		return "", fmt.Errorf("agent %s does not exist", q.Agent)
-	}
-	n := w.nameID(q.MCP)
-	i := slices.IndexFunc(a.claims, func(c scenarioClaim) bool { return c.name == n })
-	v := lifecycle.View{}
-	if i >= 0 {
-		v.State = lifecycle.Disconnected // unless it was dialed before
-		if id := w.peers[a.claims[i].fp]; id != 0 {
-			v = w.machine.View(id)
-		}
-	}
-	if q.Kind == scenarios.Tools {
-		return strconv.Itoa(int(v.Tools)), nil
-	}
-	return v.State.String(), nil
 }
 
 // Close implements scenarios.World.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/scenarios"
@@ -27,6 +28,9 @@ type operation struct {
 	tool       string // of a call
 	result     string
 	credential string
+	name       string          // in the file; empty for one that stands alone on its line
+	refusal    string          // why it was refused last
+	retry      string          // in what time it may try again
 	attempts   []*attempt      // not given up yet, in the order in which they are tried
 	more       []scenarioClaim // to be tried when those have failed
 	busy       bool            // being dealt with: answers that come meanwhile are seen by that
@@ -47,7 +51,10 @@ type attempt struct {
 // Start implements scenarios.World.
 func (w *scenarioWorld) Start(_ context.Context, call string, op scenarios.Operation) error {
 	o := &operation{op: op, result: resultPending, credential: scenarios.None}
-	w.calls[call] = o
+	w.calls[call], w.started = o, append(w.started, o)
+	if !strings.HasPrefix(call, "@") {
+		o.name = call
+	}
 	switch x := op.(type) {
 	case scenarios.Call:
 		o.agent, o.tool = w.agents[x.Agent], x.Tool
@@ -56,6 +63,8 @@ func (w *scenarioWorld) Start(_ context.Context, call string, op scenarios.Opera
 	case scenarios.Reconnect:
 		o.agent = w.agents[x.Agent]
 	case scenarios.Upsert:
+		o.agent = w.agents[x.Agent]
+	case scenarios.WriteOff:
 		o.agent = w.agents[x.Agent]
 	default:
 		return fmt.Errorf("the machine world cannot do %q", op)
@@ -81,8 +90,14 @@ func (w *scenarioWorld) begin(o *operation) {
 	case scenarios.Reconnect:
 		w.open(o, w.nameID(x.MCP), lifecycle.Reconnect)
 	case scenarios.Upsert:
-		w.declare(o.agent, x.MCP, x.Target)
+		w.declare(o.agent, x.MCP, x.Target, x.Wish)
 		w.open(o, w.nameID(x.MCP), lifecycle.Ensure)
+	case scenarios.WriteOff:
+		w.open(o, w.nameID(x.MCP), lifecycle.WriteOff)
+		if a := o.attempts[0]; a.open { // only a refusal is answered
+			w.close(a)
+			o.conclude(resultOK)
+		}
 	}
 	o.busy = false
 	w.proceed(o)
@@ -131,8 +146,12 @@ func (w *scenarioWorld) close(a *attempt) {
 
 // reply takes an answer of the machine to its operation.
 func (w *scenarioWorld) reply(r *lifecycle.Reply) {
+	if w.answered[r.Ticket] && w.broken == nil { // which a lifecycle must not do
+		w.broken = fmt.Errorf("request %d is answered for the second time", r.Ticket)
+	}
+	w.answered[r.Ticket] = true
 	a := w.tickets[r.Ticket]
-	if a == nil {
+	if a == nil || w.broken != nil {
 		return
 	}
 	switch r.Kind {
@@ -143,9 +162,19 @@ func (w *scenarioWorld) reply(r *lifecycle.Reply) {
 		w.close(a)
 	case lifecycle.ReplyRefused:
 		a.refused = r.Reason
+		a.op.refusedFor(r, w.now)
 		w.close(a)
 	}
 	w.proceed(a.op)
+}
+
+// refusedFor notes why an operation was refused.
+func (o *operation) refusedFor(r *lifecycle.Reply, now lifecycle.Instant) {
+	o.refusal, o.retry = r.Reason.String(), scenarios.None
+	if r.Reason == lifecycle.ReasonFailed {
+		o.refusal += ":" + r.Cause.String()
+		o.retry = timeLeft(now, r.RetryAt)
+	}
 }
 
 // abandonCall ends a call for which no answer will come.
@@ -270,6 +299,9 @@ func (w *scenarioWorld) arriveCall(o *operation, a *attempt) {
 		return
 	}
 	p.arrived++
+	if o.name != "" {
+		p.program.order = append(p.program.order, o.name)
+	}
 	if p.token != "" {
 		o.credential = p.token
 	}
@@ -287,12 +319,24 @@ func (w *scenarioWorld) answer(o *operation, a *attempt, b scenarios.Behaviour) 
 		return
 	case scenarios.AnswersReject, scenarios.AnswersError:
 		kind, word = lifecycle.DoneRejected, resultRejected
+	case scenarios.AnswersLost:
+		kind, word = lifecycle.DoneTransport, resultTransport
 	case scenarios.AnswersOK:
 	}
+	if w.refuses(a.process) {
+		kind, word = lifecycle.DoneRejected, resultRejected
+	}
+	id, born := a.ticket, a.process.born
 	w.after(b.Call, func() {
-		if a.admitted && a.process.live { // else the answer comes too late and is discarded
+		switch {
+		case a.admitted && a.process.live:
 			w.finish(a, kind)
 			o.conclude(word)
+		case born.Late: // else the answer comes too late and is discarded
+			w.step(lifecycle.CallDone(id, kind))
+		}
+		if born.Twice {
+			w.after(again, func() { w.step(lifecycle.CallDone(id, kind)) })
 		}
 	})
 }

@@ -20,10 +20,8 @@ func (w *scenarioWorld) step(in lifecycle.Input) {
 	// What follows may step again, which overwrites the output: take what it says first.
 	effects := append([]lifecycle.Effect(nil), out.Effects...)
 	replies := append([]lifecycle.Reply(nil), out.Replies...)
-	for _, e := range out.Events {
-		if a := w.owners[e.Owner]; a != nil {
-			a.events = append(a.events, w.names[e.Name]+":"+e.State.String())
-		}
+	for i := range out.Events {
+		w.hear(&out.Events[i])
 	}
 	for i := range effects {
 		w.effect(&effects[i])

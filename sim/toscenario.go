@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/scenarios"
@@ -63,24 +62,24 @@ type translator struct {
 	played *Tape // with the plan of every incarnation
 	broken *Violation
 	opt    ScenarioOptions
+	wide   bool // questions that not every world can answer are asked, too
 }
 
 // translate tries one way of writing after the other, the plainest first.
 func (x *translator) translate() (*Counterexample, error) {
-	var first *script
+	var scripts []*script
 	manners := x.manners()
-	for _, m := range manners {
-		s := x.write(m)
-		if first == nil {
-			first = s
-		}
-		if s.unfit {
-			continue
-		}
-		if f := x.tell(s); f != nil {
-			return x.finish(f, ""), nil
+	for _, x.wide = range []bool{false, true} { // what everybody can be asked tells more to more people
+		for i, m := range manners {
+			if !x.wide {
+				scripts = append(scripts, x.write(m))
+			}
+			if f := x.tell(scripts[i]); f != nil {
+				return x.finish(f, ""), nil
+			}
 		}
 	}
+	first := scripts[0]
 	if f := x.demandAny(manners); f != nil {
 		return x.finish(f, ""), nil
 	}
@@ -105,63 +104,74 @@ func (x *translator) gap(s *script) string {
 
 // unseen is what rules are about that no scenario asks for.
 var unseen = map[string]string{
-	"EVENT-SEQ":    "how events are numbered",
-	"EVENT-REPLAY": "whether an event is a replay",
-	"EVENT-OWNER":  "what the dead are told",
-	"LISTED":       "how many claims, waiters and calls are listed",
-	"STATUS":       "which generation is listed",
-	"REPLY-ONCE":   "a second answer to one request",
-	"REPLY-CAUSE":  "the reason of a refusal",
-	"CANCEL":       "whether a caller that gave up still counts",
-	"FORGET":       "what a lifecycle remembers",
-	"PROC-CLAIM":   "what a lifecycle remembers",
-	"PROGRESS":     "how often a lifecycle asks to be woken",
-	"DRAIN":        "a shutdown",
-	"LEAK":         "a shutdown",
-	"REASON":       "the reason of a failure",
-	"REPLY-NOW":    "the instant of a refusal",
-	"RETRY-AT":     "when a retry becomes possible",
-	"WAIT-FIFO":    "the order of those who wait",
-	"WRITE-OFF":    "what an operator writes off",
+	"LISTED":    "how many callers wait",
+	"CANCEL":    "whether a caller that gave up still counts",
+	"PROGRESS":  "how often a lifecycle asks to be woken",
+	"REPLY-NOW": "the instant of a refusal",
 }
 
-// manners are the ways of writing.
+// manners are the ways of writing, the plainest first: those that ask for the least of a world,
+// then those that take the longest to read.
 func (x *translator) manners() (all []manner) {
-	idle := []time.Duration{x.tape.Config.IdleTimeout}
-	if r := x.tape.Config.FailedRetry; r > 0 {
-		idle = append(idle, r)
+	ways := []manner{{}, {probe: true}, {early: true}, {leave: true}, {apart: true}, {apart: true, probe: true},
+		{dwell: true}, {dwell: true, apart: true}, {drain: true}}
+	if x.tape.Config.MaxSpawning > 0 {
+		ways = append(ways, manner{slow: true, dwell: true})
 	}
-	for _, t := range idle {
-		for _, w := range []manner{{}, {probe: true}, {early: true}, {leave: true}, {apart: true}, {apart: true, probe: true}} {
+	if x.has(func(e *Entry) bool { return e.Op == OpDispatch }) {
+		ways = append(ways, manner{claimless: true})
+	}
+	ends := []bool{false}
+	if x.has(func(e *Entry) bool { return e.Op == OpDispatch && e.Call.End == EndTransport }) {
+		ends = []bool{false, true}
+	}
+	for _, lost := range ends {
+		for _, w := range ways {
 			for _, m := range []manner{{quick: true, await: true}, {quick: true}, {}} {
-				m.idle, m.probe, m.early, m.leave, m.apart = t, w.probe, w.early, w.leave, w.apart
-				all = append(all, m)
+				w.quick, w.await, w.lost, w.idle = m.quick, m.await, lost, x.tape.Config.IdleTimeout
+				all = append(all, w)
 			}
 		}
 	}
 	return all
 }
 
-// sentence says in plain words what a violation on a tape is and how a scenario of it is run.
-func (x *translator) sentence() string {
+// has says whether a tape holds an entry of some kind.
+func (x *translator) has(is func(*Entry) bool) bool {
+	for i := range x.played.Entries {
+		if is(&x.played.Entries[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// sentence says in plain words what a violation on a tape is and how it is seen: by a run of the
+// scenario or, where that does not show it, by a replay of the tape.
+func (x *translator) sentence(gap string) string {
 	clause := ""
 	if x.broken.Clause != "-" {
 		clause = ", SPEC " + x.broken.Clause
 	}
-	return fmt.Sprintf("Breaks the rule that %s (%s%s), found with seed %d; run it with `mayfly run %s`.",
-		x.broken.Text, x.broken.ID, clause, x.tape.Seed, x.opt.Name)
+	how := fmt.Sprintf("run it with `mayfly run %s`", x.opt.Name)
+	if gap != "" {
+		how = "this scenario does not show it, the tape below does"
+	}
+	return fmt.Sprintf("Breaks the rule that %s (%s%s), found with seed %d; %s.",
+		x.broken.Text, x.broken.ID, clause, x.tape.Seed, how)
 }
 
 // finish puts the head on a file and the tape behind it.
 func (x *translator) finish(f *scenarios.File, gap string) *Counterexample {
-	head := []scenarios.Line{{Comment: "# " + x.sentence()}}
+	sentence := x.sentence(gap)
+	head := []scenarios.Line{{Comment: "# " + sentence}}
 	if gap != "" {
-		head = append(head, scenarios.Line{Comment: "# It does not show the violation, which takes the tape below: " + gap + "."})
+		head = []scenarios.Line{{Comment: "# Does not show what was found: " + gap + "."}, {Comment: "# " + sentence}}
 	}
 	head = append(head, scenarios.Line{}, scenarios.Line{Comment: "# Seen on the tape: " + oneLine(x.broken.Detail)})
 	f.Lines = append(head, f.Lines...)
 	f.Attachments = []scenarios.Attachment{{Name: "tape", Data: x.tape.String()}}
-	return &Counterexample{File: f, Sentence: x.sentence(), Gap: gap}
+	return &Counterexample{File: f, Sentence: sentence, Gap: gap}
 }
 
 // oneLine makes a comment of whatever a subject said when it panicked.

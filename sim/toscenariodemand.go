@@ -56,6 +56,11 @@ func (x *translator) demand(s *script) *scenarios.File {
 	if err != nil || len(report.Outcomes) == 0 || report.Err() == nil {
 		return nil
 	}
+	for i, l := range f.Lines {
+		if _, ok := l.Command.(scenarios.Only); ok { // nobody is there who keeps the rule
+			f.Lines[i].Command = scenarios.Only{Worlds: withoutLive(f)}
+		}
+	}
 	return f
 }
 

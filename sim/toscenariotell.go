@@ -19,10 +19,15 @@ func (x *translator) tell(s *script) *scenarios.File {
 	if err != nil {
 		return nil
 	}
-	wrong, _ := x.run(asked, x.opt.Subject) // where it ends early, the rest is missing
+	wrong, ends := x.run(asked, x.opt.Subject) // where it ends early, the rest is missing
 	at, kinds := x.difference(s, right, wrong)
-	if at < 0 {
+	switch {
+	case at < 0 && ends == nil:
 		return nil
+	case at < 0: // nobody was left to ask
+		f := s.file(x.opt.Name, func(int) []scenarios.Expect { return nil })
+		x.standBy(f)
+		return x.told(f)
 	}
 	f := s.file(x.opt.Name, func(i int) []scenarios.Expect {
 		if i != at {
@@ -31,7 +36,15 @@ func (x *translator) tell(s *script) *scenarios.File {
 		return slices.DeleteFunc(s.everything(i), func(e scenarios.Expect) bool { return !kinds[e.Query] })
 	})
 	f.Lines = until(f.Lines)
-	return x.settle(f)
+	return x.told(f)
+}
+
+// told settles a file, and says where it can be run.
+func (x *translator) told(f *scenarios.File) *scenarios.File {
+	if f = x.settle(f); f != nil {
+		x.limit(f)
+	}
+	return f
 }
 
 // settle fills the expectations of a file with the answers of a correct lifecycle, and makes
@@ -132,24 +145,43 @@ func (t *told) after(q scenarios.Query) string {
 // preferred leaves only the answers that the rule is about, if they are among those that differ.
 func (x *translator) preferred(differ map[scenarios.Query]bool) map[scenarios.Query]bool {
 	for _, kind := range asksFor(x.broken.ID) {
-		only := map[scenarios.Query]bool{}
-		for q := range differ {
-			if q.Kind == kind {
-				only[q] = true
-			}
+		if only := kept(differ, func(q scenarios.Query) bool { return q.Kind == kind }); len(only) > 0 {
+			return only
 		}
-		if len(only) > 0 {
+	}
+	for _, world := range []string{scenarios.Live, scenarios.Host} {
+		if only := kept(differ, func(q scenarios.Query) bool { return q.Kind.AnsweredIn(world) }); len(only) > 0 {
 			return only
 		}
 	}
 	return differ
 }
 
+func kept(all map[scenarios.Query]bool, keep func(scenarios.Query) bool) map[scenarios.Query]bool {
+	only := map[scenarios.Query]bool{}
+	for q := range all {
+		if keep(q) {
+			only[q] = true
+		}
+	}
+	return only
+}
+
 // asksFor says by which answers a rule is seen best.
 func asksFor(id string) []scenarios.Kind {
 	switch {
-	case strings.HasPrefix(id, "EVENT"), id == "FAREWELL", id == "RELIST":
+	case id == "EVENT-REPLAY":
+		return []scenarios.Kind{scenarios.Replays}
+	case strings.HasPrefix(id, "EVENT"), id == "FAREWELL":
 		return []scenarios.Kind{scenarios.Events}
+	case id == "RELIST":
+		return []scenarios.Kind{scenarios.Events, scenarios.Told}
+	case id == "REPLY-CAUSE":
+		return []scenarios.Kind{scenarios.Result, scenarios.Refusal, scenarios.Status}
+	case id == "REASON":
+		return []scenarios.Kind{scenarios.Refusal, scenarios.Reasons}
+	case id == "WAIT-FIFO":
+		return []scenarios.Kind{scenarios.Result, scenarios.Order}
 	case strings.HasPrefix(id, "REPLY"), id == "SETTLED", id == "CANCEL", id == "OWNER-TICKET", strings.HasPrefix(id, "CALL-A"):
 		return []scenarios.Kind{scenarios.Result, scenarios.Status}
 	case id == "ISOLATION":
@@ -175,7 +207,7 @@ func (s *script) file(name string, expect func(i int) []scenarios.Expect) *scena
 	if clause := s.x.broken.Clause; clause != "-" {
 		add(scenarios.Clauses{IDs: []string{clause}})
 	}
-	add(scenarios.Only{Worlds: []string{scenarios.Machine, scenarios.Host}})
+	add(scenarios.Only{Worlds: []string{scenarios.Machine}})
 	for _, c := range s.head {
 		add(c)
 	}
@@ -225,7 +257,9 @@ func (s *script) everything(i int) []scenarios.Expect {
 	for _, l := range s.lines[:i+1] {
 		q.see(l.c)
 	}
-	return q.all()
+	return slices.DeleteFunc(q.all(), func(e scenarios.Expect) bool {
+		return !s.x.wide && !e.Query.Kind.AnsweredIn(scenarios.Live)
+	})
 }
 
 // questions are what a scenario has named so far.
@@ -297,16 +331,27 @@ func (q *questions) all() (all []scenarios.Expect) {
 	}
 	for _, n := range q.names {
 		ask(n, "unknown", scenarios.Status)
-		ask(n, "0", scenarios.Tools)
+		ask(n, "0", scenarios.Tools, scenarios.Claims, scenarios.InFlight, scenarios.Told, scenarios.Generation, scenarios.WrittenOff)
 	}
 	for _, a := range q.agents {
-		ask(scenarios.Query{Agent: a}, scenarios.None, scenarios.Events)
+		ask(scenarios.Query{Agent: a}, scenarios.None, scenarios.Events, scenarios.Reasons)
+		ask(scenarios.Query{Agent: a}, "0", scenarios.Replays)
 	}
 	for _, c := range q.calls {
 		ask(c, "pending", scenarios.Result)
+		ask(c, scenarios.None, scenarios.Refusal, scenarios.Retry)
 	}
 	if q.latest != nil && !q.named {
 		ask(scenarios.Query{}, "pending", scenarios.Result)
+		ask(scenarios.Query{}, scenarios.None, scenarios.Refusal, scenarios.Retry)
+	}
+	for _, s := range q.servers {
+		if s.Token == "" {
+			ask(s, scenarios.None, scenarios.Order)
+		}
+	}
+	if len(q.servers) > 0 {
+		ask(scenarios.Query{}, "0", scenarios.Peers)
 	}
 	if _, ok := q.latest.(scenarios.Call); ok {
 		ask(scenarios.Query{}, scenarios.None, scenarios.Credential)
@@ -328,11 +373,6 @@ func (x *translator) describe(s *script) (*scenarios.File, error) {
 	})
 	if len(s.everything(len(s.lines)-1)) == 0 { // nobody is left to ask
 		x.standBy(f)
-	}
-	for i, l := range f.Lines {
-		if _, ok := l.Command.(scenarios.Only); ok { // whose answers these are
-			f.Lines[i].Command = scenarios.Only{Worlds: []string{scenarios.Machine}}
-		}
 	}
 	report, err := x.run(f, x.opt.Correct)
 	if err == nil {
@@ -356,6 +396,19 @@ func (x *translator) describe(s *script) (*scenarios.File, error) {
 // something.
 func (x *translator) standBy(f *scenarios.File) {
 	q := scenarios.Query{Kind: scenarios.Events, Agent: bystander}
-	f.Lines = append(f.Lines, scenarios.Line{Command: scenarios.Agent{Name: bystander}},
-		scenarios.Line{Command: scenarios.Expect{Query: q, Want: scenarios.None}})
+	i := slices.IndexFunc(f.Lines, func(l scenarios.Line) bool { return !isHead(l.Command) })
+	if i < 0 {
+		i = len(f.Lines)
+	}
+	f.Lines = slices.Insert(f.Lines, i, scenarios.Line{Command: scenarios.Agent{Name: bystander}})
+	f.Lines = append(f.Lines, scenarios.Line{Command: scenarios.Expect{Query: q, Want: scenarios.None}})
+}
+
+// isHead says that a command belongs into the head of a file.
+func isHead(c scenarios.Command) bool {
+	switch c.(type) {
+	case scenarios.Clauses, scenarios.Only, scenarios.Set:
+		return true
+	}
+	return false
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -18,7 +19,14 @@ type manner struct {
 	probe bool          // long pauses are divided where peers must have been stopped, or have aged
 	early bool          // deaths come a little earlier than calls that end at the same instant
 	apart bool          // every claim has an agent of its own, so that a call means one of them
+	dwell bool          // at the end time passes, in which what is wrong may come to light
+	drain bool          // at the end everything is used, and the daemon is told to stop
+	slow  bool          // it takes a second until a process exists
+	lost  bool          // calls that fail in transport leave their processes alone
 	idle  time.Duration // T
+	// claimless asks for a reconnect where a tape calls through a claim that is not there, since
+	// calls of the language go to whoever has the tool.
+	claimless bool
 }
 
 // script is a scenario being written.
@@ -30,9 +38,9 @@ type script struct {
 	lines []timed
 	gaps  []string // what cannot be said
 	lacks bool     // some of that changes what the rules demand
-	unfit bool     // what cannot be said is what the rule is about
 	now   lifecycle.Instant
 
+	drained  bool // the daemon was told to stop
 	split    bool // each credential has a server of its own
 	servers  map[string]*scenarios.Behaviour
 	tokens   []string          // of all claims, with the one that is none
@@ -43,9 +51,12 @@ type script struct {
 	born     map[uint32]bool                // ever
 	claims   map[[2]uint32]scenarios.Target // by tenant and name
 	declared map[[2]uint32]bool             // ever
+	wishes   map[[2]uint32]scenarios.Wish
+	late     map[uint32]bool // servers whose completions come late
+	twice    map[uint32]bool
 	calls    int
 	open     map[[2]uint32][]string // calls that were started, by tenant and name
-	deaths   []death
+	deaths   []death                // and other news of processes
 }
 
 // timed is a command at a time.
@@ -54,17 +65,18 @@ type timed struct {
 	c  scenarios.Command
 }
 
-// death is the end of an incarnation by itself.
+// death is the end of an incarnation by itself, or what else it does by itself.
 type death struct {
-	at     lifecycle.Instant
-	server string
-	token  string
+	at   lifecycle.Instant
+	news []scenarios.Command
 }
 
 // write says what can be said of the tape.
 func (x *translator) write(m manner) *script {
 	s := &script{manner: m, x: x, servers: map[string]*scenarios.Behaviour{}, used: map[string]bool{}, numbers: map[string]uint32{}, agents: map[uint32]bool{}, born: map[uint32]bool{},
-		claims: map[[2]uint32]scenarios.Target{}, declared: map[[2]uint32]bool{}, open: map[[2]uint32][]string{}}
+		claims: map[[2]uint32]scenarios.Target{}, declared: map[[2]uint32]bool{}, open: map[[2]uint32][]string{},
+		wishes: map[[2]uint32]scenarios.Wish{}}
+	s.late, s.twice = x.strays()
 	s.split = x.conflict() && !m.apart
 	s.names = x.names()
 	s.settings()
@@ -86,8 +98,14 @@ func (x *translator) write(m manner) *script {
 		s.act(e)
 	}
 	s.advanceTo(x.broken.At)
-	if m.leave {
+	switch {
+	case s.drained:
+	case m.leave:
 		s.leaveAll()
+	case m.drain:
+		s.drainAll()
+	case m.dwell:
+		s.dwell()
 	}
 	return s
 }
@@ -112,9 +130,6 @@ func (x *translator) conflict() bool {
 	return false
 }
 
-// aboutRoom is the clause of rules that bounds are needed for.
-const aboutRoom = "PR-6"
-
 // settings writes those that differ from the language's defaults.
 func (s *script) settings() {
 	c, usual := &s.x.tape.Config, scenarios.DefaultSettings()
@@ -127,13 +142,20 @@ func (s *script) settings() {
 	set("connect_timeout", c.ConnectTimeout, usual.ConnectTimeout)
 	set("call_timeout", c.CallTimeout, usual.CallTimeout)
 	set("grace", max(c.CloseGrace, scenarios.MinSetting), usual.Grace)
+	set("failed_retry", c.FailedRetry, usual.FailedRetry)
+	set("start_timeout", c.StartTimeout, usual.StartTimeout)
+	set("queue_timeout", otherwise(c.QueueTimeout, usual.QueueTimeout), usual.QueueTimeout)
+	if c.KillGrace != c.CloseGrace && s.x.has(func(e *Entry) bool { return e.Op == OpWriteOff }) {
+		set("kill_grace", c.KillGrace, usual.KillGrace)
+	}
+	if s.drain || s.x.has(func(e *Entry) bool { return e.Op == OpDrain || e.Op == OpRestart }) {
+		set("drain_grace", max(c.DrainGrace, scenarios.MinSetting), usual.DrainGrace)
+	}
 	usually := lifecycle.DefaultConfig()
-	s.lackIf(c.FailedRetry != 0 && c.FailedRetry != c.IdleTimeout, "a failed-retry other than T cannot be set")
-	s.lackIf(c.StartTimeout != 0, "a start-timeout cannot be set")
 	for i, b := range bounds(c) {
-		other := *b.value != *bounds(&usually)[i].value
-		s.lackIf(other, b.name+" cannot be set")
-		s.unfit = s.unfit || other && s.x.broken.Clause == aboutRoom
+		if *b.value != *bounds(&usually)[i].value && *b.value <= scenarios.MaxCount {
+			s.head = append(s.head, scenarios.Set{Name: strings.ReplaceAll(b.name, "-", "_"), Count: *b.value})
+		}
 	}
 }
 
@@ -158,7 +180,9 @@ func (s *script) advanceTo(at lifecycle.Instant) {
 		d := s.deaths[0]
 		s.deaths = s.deaths[1:]
 		s.pass(d.at)
-		s.do(scenarios.Kill{Server: d.server, Token: d.token})
+		for _, c := range d.news {
+			s.do(c)
+		}
 	}
 	s.pass(at)
 }
@@ -184,15 +208,17 @@ func (s *script) sleep(at lifecycle.Instant) {
 // some action must have been stopped or have aged: half a tick after the last one that may do it.
 func (s *script) probes(to lifecycle.Instant) (all []lifecycle.Instant) {
 	c := &s.x.tape.Config
-	window := s.idle + s.idle/4 + s.idle/8
+	windows := []time.Duration{s.idle + s.idle/4 + s.idle/8, c.FailedRetry + c.FailedRetry/4 + c.FailedRetry/8}
 	times := []lifecycle.Instant{s.now}
 	for _, l := range s.lines {
 		times = append(times, l.at)
 	}
 	for _, from := range times {
 		for _, after := range []time.Duration{0, c.ConnectTimeout, c.CallTimeout} {
-			if at := from + lifecycle.Instant(after+window); window > 0 && at > s.now && at < to {
-				all = append(all, at)
+			for _, window := range windows {
+				if at := from + lifecycle.Instant(after+window); window > 0 && at > s.now && at < to {
+					all = append(all, at)
+				}
 			}
 		}
 	}
@@ -264,19 +290,25 @@ func toolOf(server string) string {
 func (s *script) target(t Target) scenarios.Target {
 	name := s.serverOf(t)
 	if s.servers[name] == nil {
-		s.servers[name] = &scenarios.Behaviour{Tools: []string{toolOf(name)}, Connect: s.connect(healthy.After)}
+		s.servers[name] = &scenarios.Behaviour{Tools: []string{toolOf(name)}, Connect: s.connect(healthy.After),
+			Late: s.late[t.Server], Twice: s.twice[t.Server]}
+		if s.slow {
+			s.servers[name].Spawn = time.Second
+		}
 		s.numbers[name] = t.Server
 		s.intro = append(s.intro, scenarios.Server{Name: name, Behaviour: *s.servers[name]})
 	}
 	out := scenarios.Target{Server: name}
 	if t.Tenant > 0 {
-		out.Token = fmt.Sprintf("t%d-%d", t.Tenant, t.Token)
+		out.Token = tokenOf(t)
 	}
 	if !slices.Contains(s.tokens, out.Token) {
 		s.tokens = append(s.tokens, out.Token)
 	}
 	return out
 }
+
+func tokenOf(t Target) string { return fmt.Sprintf("t%d-%d", t.Tenant, t.Token) }
 
 func (s *script) connect(after time.Duration) time.Duration {
 	if s.quick && after == healthy.After {
@@ -288,13 +320,7 @@ func (s *script) connect(after time.Duration) time.Duration {
 // prepare makes the server of a target behave as its next incarnation is to.
 func (s *script) prepare(e *Entry) {
 	t, p := s.target(e.Target), e.Dial
-	s.gapIf(p.Relists > 0, "a list of tools that changes under way cannot be said")
-	s.gapIf(p.Late || p.Twice, "late and duplicate completions cannot be said")
-	s.gapIf(p.LosesOnly && p.Lives > 0, "a session that ends without its process cannot be said")
-	s.gapIf(p.Clean && p.Lives > 0, "an exit with status 0 cannot be said")
-	s.gapIf(p.Spawns > 0 || p.Starts > 0, "the time until a process exists or says something cannot be said")
-	s.gapIf(p.Obeys > lifecycle.StageKill, "a process that outlives SIGKILL cannot be said")
-	s.gapIf(p.StopTakes > healthy.StopTakes, "a process that takes its time to obey cannot be said")
+	s.gapIf(p.Obeys > lifecycle.StageKill, "when a process ends that has outlived SIGKILL cannot be said")
 	var edits []scenarios.Edit
 	b := *s.servers[t.Server]
 	if c := s.connect(p.After); p.Outcome == Connects && c != b.Connect {
@@ -305,18 +331,42 @@ func (s *script) prepare(e *Entry) {
 		b.Fails = f
 		edits = append(edits, scenarios.Edit{Key: "fails", Value: otherwise(string(f), "never")})
 	}
-	eof, term := p.Obeys > lifecycle.StageClose, p.Obeys > lifecycle.StageTerminate
-	if eof != b.IgnoresEOF || term != b.IgnoresTerm {
-		b.IgnoresEOF, b.IgnoresTerm = eof, term
-		value := "nothing"
-		if term {
-			value = "eof,term"
-		} else if eof {
-			value = "eof"
-		}
-		edits = append(edits, scenarios.Edit{Key: "ignores", Value: value})
-	}
+	edits = append(edits, s.startsAs(&b, p)...)
+	edits = append(edits, stopsAs(&b, p)...)
 	s.become(t.Server, b, edits)
+}
+
+// startsAs edits how a process comes to be.
+func (s *script) startsAs(b *scenarios.Behaviour, p *DialPlan) (edits []scenarios.Edit) {
+	spawn, says := p.Spawns, max(0, p.Starts-p.Spawns)
+	if s.slow {
+		spawn = max(spawn, time.Second)
+	}
+	if spawn != b.Spawn {
+		b.Spawn = spawn
+		edits = append(edits, scenarios.Edit{Key: "spawn", Value: spawn.String()})
+	}
+	if says != b.Says {
+		b.Says = says
+		edits = append(edits, scenarios.Edit{Key: "says", Value: says.String()})
+	}
+	return edits
+}
+
+// stopsAs edits how it takes the stop ladder.
+func stopsAs(b *scenarios.Behaviour, p *DialPlan) (edits []scenarios.Edit) {
+	was := *b
+	b.IgnoresEOF, b.IgnoresTerm, b.IgnoresKill = p.Obeys > lifecycle.StageClose, p.Obeys > lifecycle.StageTerminate, p.Obeys > lifecycle.StageKill
+	if b.Stop = 0; p.StopTakes > healthy.StopTakes && !b.IgnoresKill {
+		b.Stop = p.StopTakes
+	}
+	if b.IgnoresEOF != was.IgnoresEOF || b.IgnoresTerm != was.IgnoresTerm || b.IgnoresKill != was.IgnoresKill {
+		edits = append(edits, scenarios.Edit{Key: "ignores", Value: [...]string{"nothing", "eof", "eof,term", "eof,term,kill"}[min(max(p.Obeys, 1), 4)-1]})
+	}
+	if b.Stop != was.Stop {
+		edits = append(edits, scenarios.Edit{Key: "stop", Value: b.Stop.String()})
+	}
+	return edits
 }
 
 // become changes a server. One that nothing has used yet is introduced as it is to be.
@@ -336,7 +386,9 @@ func (s *script) become(name string, b scenarios.Behaviour, edits []scenarios.Ed
 
 func failureOf(o Outcome) scenarios.Failure {
 	switch o {
-	case Fails, Breaks, Exits:
+	case Fails, Breaks:
+		return scenarios.FailsReject
+	case Exits:
 		return scenarios.FailsExit
 	case Hangs:
 		return scenarios.FailsHang
@@ -344,23 +396,49 @@ func failureOf(o Outcome) scenarios.Failure {
 	return scenarios.FailsNever
 }
 
-func otherwise(s, usual string) string {
-	if s == "" {
+// otherwise is a value, or the usual one where there is none.
+func otherwise[T comparable](v, usual T) T {
+	var none T
+	if v == none {
 		return usual
 	}
-	return s
+	return v
 }
 
-// dies notes when an incarnation is to die by itself.
+// dies notes when an incarnation is to die by itself, and when its tools are to change.
 func (s *script) dies(e *Entry) {
-	if e.Dial.Lives == 0 || e.Dial.Outcome != Connects {
+	if e.Dial.Outcome != Connects {
 		return
 	}
-	at := e.At + lifecycle.Instant(s.connect(e.Dial.After)+e.Dial.Lives)
+	up := e.At + lifecycle.Instant(s.connect(e.Dial.After))
+	t := s.target(e.Target)
+	if n := int(e.Dial.Retools); e.Dial.Relists > 0 && n > 0 {
+		b := scenarios.Behaviour{Tools: []string{toolOf(t.Server)}}
+		for i := 1; i < min(n, scenarios.MaxTools); i++ {
+			b.Tools = append(b.Tools, fmt.Sprintf("tool%d", i+1))
+		}
+		s.comes(up+lifecycle.Instant(e.Dial.Relists), scenarios.Change{Server: t.Server,
+			Edits: []scenarios.Edit{{Key: "tools", Value: strings.Join(b.Tools, ",")}}}, scenarios.Announce{Server: t.Server})
+	}
+	if e.Dial.Lives == 0 {
+		return
+	}
+	at := up + lifecycle.Instant(e.Dial.Lives)
 	if s.early && at > e.At {
 		at -= lifecycle.Instant(time.Millisecond)
 	}
-	t := s.target(e.Target)
-	s.deaths = append(s.deaths, death{at, t.Server, t.Token})
+	switch {
+	case e.Dial.LosesOnly:
+		s.comes(at, scenarios.Break{Server: t.Server, Token: t.Token})
+	case e.Dial.Clean:
+		s.comes(at, scenarios.Quit{Server: t.Server, Token: t.Token})
+	default:
+		s.comes(at, scenarios.Kill{Server: t.Server, Token: t.Token})
+	}
+}
+
+// comes notes news of a process.
+func (s *script) comes(at lifecycle.Instant, news ...scenarios.Command) {
+	s.deaths = append(s.deaths, death{at, news})
 	slices.SortStableFunc(s.deaths, func(a, b death) int { return int(min(max(a.at-b.at, -1), 1)) })
 }

@@ -21,7 +21,7 @@ const campaignUsage = `usage: mayfly sim campaign [flags]
 
 Runs many seeds and keeps what they came to in a directory: a line for each seed, and for each
 distinct failure its tape, a small one and a scenario. The same command again goes on where the
-last one ended, however it ended. Results are the same whatever -workers and however often that was.
+last one ended, however it ended, and so does one with more -seeds. Results are the same whatever -workers and however often that was.
 What is not given is drawn from each seed. Exit code 1 means that a rule was broken, or that a
 rare situation never came about; 4 that the campaign was stopped before its end.
 
@@ -43,12 +43,7 @@ type campaignFlags struct {
 func parseCampaignFlags(args []string, stderr io.Writer) (*campaignFlags, error) {
 	f := &campaignFlags{}
 	o := &f.options
-	fs := flag.NewFlagSet("mayfly sim campaign", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprint(stderr, campaignUsage)
-		fs.PrintDefaults()
-	}
+	fs := newFlags("mayfly sim campaign", campaignUsage, stderr)
 	fs.Uint64Var(&o.Seeds, "seeds", 1000, "how many seeds")
 	fs.Uint64Var(&o.First, "first", 1, "the first of them")
 	fs.IntVar(&o.Workers, "workers", runtime.GOMAXPROCS(0), "seeds that run at a time")
@@ -82,28 +77,18 @@ func (f *campaignFlags) defineConfig(fs *flag.FlagSet) {
 			return set(&lifecycle.Config{}, text)
 		}}, name, usage+"; drawn if not given")
 	}
-	span := func(name, usage string, place func(*lifecycle.Config) *time.Duration) {
-		set(name, usage, func(c *lifecycle.Config, text string) (err error) {
-			*place(c), err = time.ParseDuration(text)
+	for _, x := range spanFlags {
+		set(x.name, x.usage, func(c *lifecycle.Config, text string) (err error) {
+			*x.place(c), err = time.ParseDuration(text)
 			return err
 		})
 	}
-	count := func(name, usage string, place func(*lifecycle.Config) *int) {
-		set(name, usage, func(c *lifecycle.Config, text string) (err error) {
-			*place(c), err = strconv.Atoi(text)
+	for _, x := range countFlags {
+		set(x.name, x.usage, func(c *lifecycle.Config, text string) (err error) {
+			*x.place(c), err = strconv.Atoi(text)
 			return err
 		})
 	}
-	span("idle-timeout", "T: unused peers are stopped after it; 0 disables eviction", func(c *lifecycle.Config) *time.Duration { return &c.IdleTimeout })
-	span("failed-retry", "how long a failed peer is left alone; 0 means idle-timeout", func(c *lifecycle.Config) *time.Duration { return &c.FailedRetry })
-	span("connect-timeout", "bound of one connect", func(c *lifecycle.Config) *time.Duration { return &c.ConnectTimeout })
-	span("call-timeout", "bound of one call", func(c *lifecycle.Config) *time.Duration { return &c.CallTimeout })
-	span("start-timeout", "bound of a connect until the first message", func(c *lifecycle.Config) *time.Duration { return &c.StartTimeout })
-	span("queue-timeout", "bound of the wait for room", func(c *lifecycle.Config) *time.Duration { return &c.QueueTimeout })
-	count("max-live", "processes and sessions at a time; 0 is unbounded", func(c *lifecycle.Config) *int { return &c.MaxLive })
-	count("max-dialing", "connects at a time; 0 is unbounded", func(c *lifecycle.Config) *int { return &c.MaxDialing })
-	count("max-spawning", "processes being created at a time; 0 is unbounded", func(c *lifecycle.Config) *int { return &c.MaxSpawning })
-	count("max-queued", "connects that wait for room; 0 means 65536", func(c *lifecycle.Config) *int { return &c.MaxQueued })
 }
 
 // override is a flag that sets a part of the configuration, whatever was drawn.

@@ -83,7 +83,7 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 	}
 	if err := also.read(opts.Checks != nil); err != nil {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
-		return exitUsage
+		return inputCode(err)
 	}
 	opts.Progress = countdown(stderr, opts.Checks)
 	report, err := certify(ctx, target, opts, *dir)

@@ -38,6 +38,9 @@ func addVerdictFlags(fs *flag.FlagSet) *verdictFlags {
 
 // read reads what the flags name, which is better known to be wrong before a run than after it.
 func (f *verdictFlags) read(partial bool) (err error) {
+	if err := errors.Join(noDirectory(*f.known), noDirectory(*f.key)); err != nil {
+		return err
+	}
 	if *f.known != "" {
 		if f.list, err = conformance.ReadKnown(*f.known); err != nil {
 			return err
@@ -168,7 +171,7 @@ func rejudge(args []string, stdout, stderr io.Writer) int {
 	}
 	if err := also.read(false); err != nil {
 		fmt.Fprintf(stderr, "mayfly certify rejudge: %v\n", err)
-		return exitUsage
+		return inputCode(err)
 	}
 	capture, err := conformance.ReadCapture(dir)
 	if err != nil {
@@ -252,7 +255,7 @@ func verify(args []string, stdout, stderr io.Writer) int {
 		var err error
 		if o.Public, err = certificate.ReadPublic(*pub); err != nil {
 			fmt.Fprintf(stderr, "mayfly certify verify: %v\n", err)
-			return exitUsage
+			return inputCode(err)
 		}
 	}
 	c, err := certificate.Verify(file, o)

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
@@ -19,7 +16,7 @@ const exploreUsage = `usage: mayfly sim explore [flags]
 
 Searches every state that the lifecycle machine can get into with a few agents, configs and
 faults, breadth first, and checks each step. A broken rule ends the search with exit code 1
-and the shortest way to it. Equal flags give equal output, byte for byte; speed is on stderr.
+and the shortest way to it. Times that differ make the space larger. Equal flags give equal output, byte for byte; speed is on stderr.
 Exit code 4 means that -max-states ended the search, so nothing is said about the rest.
 
 `
@@ -29,17 +26,13 @@ type exploreFlags struct {
 	options explore.Options
 	json    bool
 	record  string
+	made    bool // record was not there before
 }
 
 func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
 	f := &exploreFlags{options: explore.Options{Config: explore.DefaultConfig()}}
 	o, c := &f.options, &f.options.Config
-	fs := flag.NewFlagSet("mayfly sim explore", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprint(stderr, exploreUsage)
-		fs.PrintDefaults()
-	}
+	fs := newFlags("mayfly sim explore", exploreUsage, stderr)
 	fs.IntVar(&o.Agents, "agents", 2, "agents that claim and call")
 	fs.IntVar(&o.Configs, "configs", 2, "configs that they may claim")
 	fs.IntVar(&o.Names, "names", 1, "names that each may claim under")
@@ -48,10 +41,8 @@ func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
 	fs.IntVar(&o.Depth, "depth", explore.MaxDepth, "moves from the beginning")
 	fs.IntVar(&o.States, "max-states", 20<<20, fmt.Sprintf("states to keep, %d bytes each", explore.BytesPerState))
 	fs.BoolVar(&o.Drain, "drain", true, "let the machine be drained")
-	fs.DurationVar(&c.IdleTimeout, "idle-timeout", c.IdleTimeout, "T; times that differ make the space larger")
-	fs.DurationVar(&c.ConnectTimeout, "connect-timeout", c.ConnectTimeout, "bound of one connect")
-	fs.DurationVar(&c.CallTimeout, "call-timeout", c.CallTimeout, "bound of one call")
-	fs.IntVar(&c.MaxLive, "max-live", 0, "processes and sessions at a time; 0 is unbounded")
+	fs.IntVar(&o.Model, "model", 50_000, "the first states from which every move is also held to the model of the specification, each for some 0.1 ms")
+	defineConfig(fs, c, "idle-timeout", "connect-timeout", "call-timeout", "max-live")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.StringVar(&f.record, "record", "", "write the way to a broken rule as a tape of mayfly sim to `FILE`")
 	faults := fs.String("faults", "none", "how often what goes wrong on one way: none, each, or a list such as exit,late=2; each may begin a list")
@@ -73,6 +64,11 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer, su
 	}
 	f.options.Subject = subject
 	f.options.Stop = func() bool { return ctx.Err() != nil }
+	if err := f.try(); err != nil {
+		fmt.Fprintf(stderr, "mayfly sim explore: the tape cannot be written: %v\n", err)
+		return exitHarness
+	}
+	defer f.clear()
 	began := time.Now()
 	r, err := explore.Run(f.options)
 	if err != nil {
@@ -98,6 +94,28 @@ func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer, su
 	return exitOK
 }
 
+// try makes sure that a tape can be written before the time for the search is spent. What is in
+// the file stays until there is one.
+func (f *exploreFlags) try() error {
+	if f.record == "" {
+		return nil
+	}
+	_, err := os.Stat(f.record)
+	f.made = errors.Is(err, os.ErrNotExist)
+	file, err := os.OpenFile(f.record, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// clear takes away the file that a tape was to be in, if there is none.
+func (f *exploreFlags) clear() {
+	if f.made {
+		_ = os.Remove(f.record) // it is empty
+	}
+}
+
 // keep writes the tape of a broken rule where one is wanted.
 func (f *exploreFlags) keep(r *explore.Result) error {
 	if f.record == "" || r.Violation == nil {
@@ -111,6 +129,7 @@ func (f *exploreFlags) keep(r *explore.Result) error {
 	if err != nil {
 		return err
 	}
+	f.made = false
 	return errors.Join(tape.Encode(file), file.Close())
 }
 
@@ -132,6 +151,7 @@ func (f *exploreFlags) print(w io.Writer, r *explore.Result) {
 	fmt.Fprintf(w, "%d agents with %d names and %d calls, %d configs, faults %s, total %d, drain %t\n", o.Agents, o.Names, o.Calls, o.Configs, o.Faults, o.Total, o.Drain)
 	fmt.Fprintf(w, "states       %d\ntransitions  %d\ndepth        %d\nspace        %s\n", r.States, r.Transitions, r.Depth, f.closure(r))
 	fmt.Fprintf(w, "a state was missed with probability below %d in 1000000000 (64-bit fingerprints)\n", r.Collision())
+	fmt.Fprintf(w, "what leads away from %d states was held to the model of the specification, too\n", r.Modelled)
 	for _, c := range r.Counts() {
 		fmt.Fprintf(w, "  %10d %s\n", c.N, c.What)
 	}
@@ -153,6 +173,7 @@ type exploreReport struct {
 	Total       int               `json:"total"`
 	Drain       bool              `json:"drain"`
 	States      int               `json:"states"`
+	Modelled    int               `json:"modelled"`
 	Transitions uint64            `json:"transitions"`
 	Depth       int               `json:"depth"`
 	Closed      bool              `json:"closed"`
@@ -173,16 +194,12 @@ type exploreViolation struct {
 func (f *exploreFlags) printJSON(w io.Writer, r *explore.Result) {
 	o := &f.options
 	out := exploreReport{Agents: o.Agents, Names: o.Names, Calls: o.Calls, Configs: o.Configs, Faults: o.Faults.String(), Total: o.Total, Drain: o.Drain,
-		States: r.States, Transitions: r.Transitions, Depth: r.Depth, Closed: r.Closed, Full: r.Full, Levels: r.Levels, Counts: map[string]uint64{}}
+		States: r.States, Modelled: r.Modelled, Transitions: r.Transitions, Depth: r.Depth, Closed: r.Closed, Full: r.Full, Levels: r.Levels, Counts: map[string]uint64{}}
 	for _, c := range r.Counts() {
 		out.Counts[c.What] = c.N
 	}
 	if v := r.Violation; v != nil {
 		out.Violation = &exploreViolation{v.ID, v.Clause, v.Text, v.Detail, explore.Explain(f.options, r.Moves)}
 	}
-	b, err := json.MarshalIndent(out, "", "  ")
-	if err != nil {
-		panic("SIM-2: a report of plain data does not encode: " + err.Error())
-	}
-	fmt.Fprintln(w, strings.TrimSpace(string(b)))
+	writeJSON(w, out)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 )
@@ -29,4 +30,13 @@ func (s *sticky) settle(name string, code int, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "mayfly %s: the output could not be written: %v\n", name, s.err)
 	return exitHarness
+}
+
+// writeJSON prints the JSON form of a report.
+func writeJSON(w io.Writer, report any) {
+	b, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		panic("SIM-1: a report of plain data does not encode: " + err.Error())
+	}
+	fmt.Fprintf(w, "%s\n", b)
 }

@@ -77,7 +77,7 @@ func runScenarios(ctx context.Context, args []string, _ io.Reader, stdout, stder
 	files, err := f.files(fs.Args())
 	if err != nil {
 		fmt.Fprintf(stderr, "%v\n", err)
-		return exitUsage
+		return inputCode(err)
 	}
 	return f.run(ctx, files, stdout, stderr)
 }
@@ -128,7 +128,11 @@ func readScenario(arg string) (*scenarios.File, error) {
 	if _, err := os.Stat(arg); err != nil && !strings.ContainsAny(arg, `/\.`) {
 		return scenarios.Named(arg)
 	}
-	src, err := regfile.Read(arg, scenarios.MaxSize)
+	err := noDirectory(arg)
+	var src []byte
+	if err == nil {
+		src, err = regfile.Read(arg, scenarios.MaxSize)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read scenario: %w", err)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -65,26 +64,11 @@ type simFlags struct {
 func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	f := &simFlags{options: sim.Options{Config: lifecycle.DefaultConfig()}}
 	o, c := &f.options, &f.options.Config
-	fs := flag.NewFlagSet("mayfly sim", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprint(stderr, simUsage)
-		list(stderr, "sim", simCommands())
-		fs.PrintDefaults()
-	}
+	fs := newFlags("mayfly sim", simUsage, stderr, func() { list(stderr, "sim", simCommands()) })
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the run")
 	fs.IntVar(&o.Tenants, "tenants", 200, "number of tenants")
 	fs.DurationVar(&o.For, "for", 24*time.Hour, "virtual time to simulate")
-	fs.DurationVar(&c.IdleTimeout, "idle-timeout", c.IdleTimeout, "T: unused peers are stopped after it; 0 disables eviction")
-	fs.DurationVar(&c.FailedRetry, "failed-retry", c.FailedRetry, "how long a failed peer is left alone; 0 means idle-timeout")
-	fs.DurationVar(&c.ConnectTimeout, "connect-timeout", c.ConnectTimeout, "bound of one connect")
-	fs.DurationVar(&c.CallTimeout, "call-timeout", c.CallTimeout, "bound of one call")
-	fs.DurationVar(&c.StartTimeout, "start-timeout", c.StartTimeout, "bound of a connect until the first message; 0 means connect-timeout bounds all")
-	fs.IntVar(&c.MaxLive, "max-live", c.MaxLive, "processes and sessions at a time; 0 is unbounded")
-	fs.IntVar(&c.MaxDialing, "max-dialing", c.MaxDialing, "connects at a time; 0 is unbounded")
-	fs.IntVar(&c.MaxSpawning, "max-spawning", c.MaxSpawning, "processes being created at a time; 0 is unbounded")
-	fs.IntVar(&c.MaxQueued, "max-queued", c.MaxQueued, "connects that wait for room; 0 means 65536")
-	fs.DurationVar(&c.QueueTimeout, "queue-timeout", c.QueueTimeout, "bound of that wait; 0 means a minute")
+	defineConfig(fs, c)
 	fs.Func("schedule", "order at one instant: fifo, random, pct:`D` or delay:K, with @SEED for a seed of its own (default fifo)", func(s string) (err error) {
 		o.Schedule, err = sim.ParseSchedule(s)
 		return err
@@ -185,17 +169,13 @@ func (f *simFlags) prepare(stdin io.Reader) (tape *sim.Tape, code int, err error
 	if f.replay == "" {
 		return nil, exitOK, nil
 	}
-	name, r := "standard input", stdin
-	if f.replay != "-" {
-		file, err := os.Open(f.replay)
-		if err != nil {
-			return nil, exitHarness, fmt.Errorf("the tape cannot be read: %w", err)
-		}
-		defer file.Close()
-		name, r = f.replay, file
+	in, err := openInput(f.replay, stdin)
+	if err != nil {
+		return nil, inputCode(err), fmt.Errorf("the tape cannot be read: %w", err)
 	}
-	if tape, err = sim.Decode(name, r); err != nil {
-		return nil, exitUsage, err
+	defer in.close()
+	if tape, err = sim.Decode(in.name, in); err != nil {
+		return nil, inputCode(err), err
 	}
 	o := &f.options
 	o.Seed, o.Tenants, o.For, o.Config, o.Schedule = tape.Seed, tape.Tenants, tape.For, tape.Config, tape.Schedule
@@ -373,9 +353,5 @@ func (f *simFlags) printJSON(w io.Writer, r *sim.Result, path string, s *small) 
 	if v := r.Violation; v != nil {
 		out.Violation = &simViolation{v.ID, v.Clause, v.Text, v.Detail, v.Step, time.Duration(v.At).String(), path, s}
 	}
-	b, err := json.MarshalIndent(out, "", "  ")
-	if err != nil {
-		panic("SIM-1: a report of plain data does not encode: " + err.Error())
-	}
-	fmt.Fprintf(w, "%s\n", b)
+	writeJSON(w, out)
 }

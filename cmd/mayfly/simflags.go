@@ -5,8 +5,67 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 )
+
+// spanFlags and countFlags are the settings of a lifecycle, for every command that has them.
+var (
+	spanFlags = []configFlag[time.Duration]{
+		{"idle-timeout", "T: unused peers are stopped after it; 0 disables eviction", func(c *lifecycle.Config) *time.Duration { return &c.IdleTimeout }},
+		{"failed-retry", "how long a failed peer is left alone; 0 means idle-timeout", func(c *lifecycle.Config) *time.Duration { return &c.FailedRetry }},
+		{"connect-timeout", "bound of one connect", func(c *lifecycle.Config) *time.Duration { return &c.ConnectTimeout }},
+		{"call-timeout", "bound of one call", func(c *lifecycle.Config) *time.Duration { return &c.CallTimeout }},
+		{"start-timeout", "bound of a connect until the first message; 0 means connect-timeout bounds all", func(c *lifecycle.Config) *time.Duration { return &c.StartTimeout }},
+		{"queue-timeout", "bound of the wait for room; 0 means a minute", func(c *lifecycle.Config) *time.Duration { return &c.QueueTimeout }},
+	}
+	countFlags = []configFlag[int]{
+		{"max-live", "processes and sessions at a time; 0 is unbounded", func(c *lifecycle.Config) *int { return &c.MaxLive }},
+		{"max-dialing", "connects at a time; 0 is unbounded", func(c *lifecycle.Config) *int { return &c.MaxDialing }},
+		{"max-spawning", "processes being created at a time; 0 is unbounded", func(c *lifecycle.Config) *int { return &c.MaxSpawning }},
+		{"max-queued", "connects that wait for room; 0 means 65536", func(c *lifecycle.Config) *int { return &c.MaxQueued }},
+	}
+)
+
+// configFlag is a flag for one setting.
+type configFlag[V any] struct {
+	name, usage string
+	place       func(*lifecycle.Config) *V
+}
+
+// defineConfig defines flags that set a configuration, whose values are their defaults: all, or
+// those that are named.
+func defineConfig(fs *flag.FlagSet, c *lifecycle.Config, names ...string) {
+	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
+	for _, f := range spanFlags {
+		if wanted(f.name) {
+			fs.DurationVar(f.place(c), f.name, *f.place(c), f.usage)
+		}
+	}
+	for _, f := range countFlags {
+		if wanted(f.name) {
+			fs.IntVar(f.place(c), f.name, *f.place(c), f.usage)
+		}
+	}
+}
+
+// newFlags returns an empty set of flags that shows a usage text, and what else is to be shown,
+// before its flags.
+func newFlags(name, usage string, stderr io.Writer, more ...func()) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() {
+		fmt.Fprint(stderr, usage)
+		for _, show := range more {
+			show()
+		}
+		fs.PrintDefaults()
+	}
+	return fs
+}
 
 // errReported is a usage error that the flag package has printed already.
 var errReported = errors.New("usage")

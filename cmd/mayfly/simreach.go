@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -106,15 +105,11 @@ func (f *simFlags) runHunt(stdout, stderr io.Writer) int {
 }
 
 func (f *simFlags) printHunt(w io.Writer, sum *sim.Reached) {
-	b, err := json.MarshalIndent(struct {
+	writeJSON(w, struct {
 		Seeds      uint64           `json:"seeds"`
 		Missing    int              `json:"missing"`
 		Situations []situationCount `json:"situations"`
-	}{f.reach.hunt, len(sum.Missing()), situationCounts(sum)}, "", "  ")
-	if err != nil {
-		panic("SIM-1: a report of plain data does not encode: " + err.Error())
-	}
-	fmt.Fprintf(w, "%s\n", b)
+	}{f.reach.hunt, len(sum.Missing()), situationCounts(sum)})
 }
 
 // runGuard says whether the run depends on its options alone.

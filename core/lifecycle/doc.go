@@ -54,8 +54,11 @@
 //
 // # Order within one instant
 //
-// TimeReached first fires connect, call and stop deadlines in order of their times, then
-// the reaper. A caller that holds a call and a due tick for one instant delivers the call
+// TimeReached fires what has come in order of its times: the ends of connects, calls, rungs, waits
+// for room and the drain, and of those at one instant whichever was armed first. Peers with a
+// policy of their own expire among them, the last at their instant; the others are stopped as
+// unused and then age as failed, the oldest first, after all of them. SPEC leaves that order open: a
+// daemon that fires equal deadlines otherwise conforms, too. A caller that holds a call and a due tick for one instant delivers the call
 // first: a peer that is called at the very end of its window stays.
 //
 // # Not promised

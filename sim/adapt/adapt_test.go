@@ -21,13 +21,27 @@ var update = flag.Bool("update", false, "rewrite the golden files; commit only a
 
 // good is the toy, and bad is the one with the bug.
 var (
-	good = adapt.Subject{Evicts: true, New: func(h adapt.Host, cfg lifecycle.Config) adapt.Lifecycle { return newKeeper(h, cfg) }}
-	bad  = adapt.Subject{Evicts: true, New: func(h adapt.Host, cfg lifecycle.Config) adapt.Lifecycle {
-		k := newKeeper(h, cfg)
+	good = adapt.Subject{Evicts: true, New: adapt.Each(newKeeper)}
+	bad  = adapt.Subject{Evicts: true, New: adapt.Each(func(p *adapt.Peer, cfg lifecycle.Config) *keeper {
+		k := newKeeper(p, cfg)
 		k.careless = true
 		return k
-	}}
+	})}
 )
+
+// toyLines is what the example may take, all of its file.
+const toyLines = 60
+
+// TestToyIsShort: so much is enough for a lifecycle under the whole suite.
+func TestToyIsShort(t *testing.T) {
+	src, err := os.ReadFile("toy_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(src), "\n"); n > toyLines {
+		t.Errorf("the toy takes %d lines; make the interface easier, or it shorter, for at most %d", n, toyLines)
+	}
+}
 
 // TestToy: without its bug the toy passes the suite.
 func TestToy(t *testing.T) { adapt.Check(t, good, sim.Options{Seed: 1}) }

@@ -3,13 +3,17 @@
 // test:
 //
 //	func TestLifecycle(t *testing.T) {
-//		adapt.Check(t, adapt.Subject{New: newMine, Evicts: true}, sim.Options{})
+//		adapt.Check(t, adapt.Subject{New: adapt.Each(newMine), Evicts: true}, sim.Options{})
 //	}
 //
-// where newMine makes a [Lifecycle]: ten methods about servers, claims, calls and runs, by
-// number. It acts through its [Host]: start, stop, admit, refuse. toy_test.go in this package is a
-// whole one, and the golden file beside it is what the suite says of a bug in it. What else it
-// knows it declares: eviction in [Subject].Evicts, reconnects as a [Reconnecter].
+// where newMine makes a [Keeper] of a server, which is left with four methods if it embeds its
+// [Peer]: that has the books and the usual answers. toy_test.go in this package is a whole one, in
+// less than 60 lines, and testdata/toy.golden is what the suite says of a bug in it. What else it knows it
+// declares: eviction in [Subject].Evicts, reconnects by a method Reconnect().
+//
+// A lifecycle that keeps books of its own, or for which servers compete, is a [Lifecycle]: ten
+// methods about servers, claims, calls and runs, by number, late news among them. It acts through its
+// [Host]: start, stop, admit, refuse. Its reconnects make it a [Reconnecter].
 //
 // # What the host does
 //

@@ -71,12 +71,12 @@ type Host interface {
 
 // Subject is a lifecycle under test.
 type Subject struct {
-	// New makes the lifecycle. Of the configuration IdleTimeout is T, 0 for no eviction, and
+	// New makes the lifecycle; [Each] does of keepers. Of the configuration IdleTimeout is T, 0 for no eviction, and
 	// FailedRetry is how long a failure lasts, 0 if it is T; the rest is for the host.
 	New func(Host, lifecycle.Config) Lifecycle
 	// Evicts says that it stops what was unused for T.
 	Evicts bool
-	// Reconnects says that it is a [Reconnecter].
+	// Reconnects says that it is a [Reconnecter], or that its keepers have a method Reconnect().
 	Reconnects bool
 }
 

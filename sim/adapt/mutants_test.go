@@ -14,62 +14,55 @@ import (
 // mutant is the toy with one thing wrong.
 type mutant struct {
 	*keeper
-	call      func(*keeper, adapt.Server, adapt.Call) bool // true if that was all
-	claim     func(*keeper, adapt.Server)
-	release   func(*keeper, adapt.Server) bool
-	ended     func(*keeper, adapt.Server, bool) bool
-	connected func(*keeper, adapt.Server, adapt.Run) bool
-	exited    func(*keeper, adapt.Server)
-	failed    func(*keeper, adapt.Server) bool
-	next      func(*keeper, time.Duration) time.Duration
+	all       *[]*keeper                     // of every server
+	call      func(*mutant, adapt.Call) bool // true if that was all
+	ended     func(*mutant, bool) bool
+	connected func(*mutant) bool
+	failed    func(*mutant) bool
+	exited    func(*mutant) bool
+	released  func(*mutant) bool
+	next      func(*mutant, time.Duration) time.Duration
 }
 
-func (m *mutant) Call(s adapt.Server, c adapt.Call) {
-	if m.call == nil || !m.call(m.keeper, s, c) {
-		m.keeper.Call(s, c)
+func (m *mutant) Call(c adapt.Call) {
+	if m.call == nil || !m.call(m, c) {
+		m.keeper.Call(c)
 	}
 }
 
-func (m *mutant) Claim(s adapt.Server, c adapt.Claim) {
-	if m.keeper.Claim(s, c); m.claim != nil {
-		m.claim(m.keeper, s)
+func (m *mutant) Ended(lost bool) {
+	if m.ended == nil || !m.ended(m, lost) {
+		m.keeper.Ended(lost)
 	}
 }
 
-func (m *mutant) Release(s adapt.Server, c adapt.Claim) {
-	if m.release == nil || !m.release(m.keeper, s) {
-		m.keeper.Release(s, c)
+func (m *mutant) Connected() {
+	if m.connected == nil || !m.connected(m) {
+		m.keeper.Connected()
 	}
 }
 
-func (m *mutant) Ended(s adapt.Server, c adapt.Call, lost bool) {
-	if m.ended == nil || !m.ended(m.keeper, s, lost) {
-		m.keeper.Ended(s, c, lost)
+func (m *mutant) Failed() {
+	if m.failed == nil || !m.failed(m) {
+		m.keeper.Failed()
 	}
 }
 
-func (m *mutant) Connected(s adapt.Server, r adapt.Run) {
-	if m.connected == nil || !m.connected(m.keeper, s, r) {
-		m.keeper.Connected(s, r)
+func (m *mutant) Exited() {
+	if m.exited == nil || !m.exited(m) {
+		m.keeper.Exited()
 	}
 }
 
-func (m *mutant) Exited(s adapt.Server, r adapt.Run) {
-	if m.exited != nil {
-		m.exited(m.keeper, s)
-	}
-	m.keeper.Exited(s, r)
-}
-
-func (m *mutant) Failed(s adapt.Server, r adapt.Run) {
-	if m.failed == nil || !m.failed(m.keeper, s) {
-		m.keeper.Failed(s, r)
+func (m *mutant) Released() {
+	if m.released == nil || !m.released(m) {
+		m.keeper.Released()
 	}
 }
 
 func (m *mutant) Next() time.Duration {
 	if m.next != nil {
-		return m.next(m.keeper, m.keeper.Next())
+		return m.next(m, m.keeper.Next())
 	}
 	return m.keeper.Next()
 }
@@ -77,44 +70,38 @@ func (m *mutant) Next() time.Duration {
 // mutants are ways to be wrong, by the rule that must notice.
 var mutants = map[string]func(*mutant){
 	"PROC-ONE": func(m *mutant) { // does not wait for an exit
-		m.call = func(k *keeper, s adapt.Server, _ adapt.Call) bool {
-			if e := k.servers[s]; e.state == lifecycle.Disconnected {
-				e.running = false
-			}
+		m.call = func(m *mutant, _ adapt.Call) bool {
+			m.Running = m.Running && m.State != lifecycle.Disconnected
 			return false
 		}
 	},
 	"PROC-CLAIM": func(m *mutant) { // what nobody claims runs on
-		m.release = func(k *keeper, s adapt.Server) bool { k.servers[s].claims--; return true }
+		m.released = func(*mutant) bool { return true }
 	},
-	"SPAWN-UNASKED": func(m *mutant) { // starts what is claimed
-		m.claim = func(k *keeper, s adapt.Server) {
-			if e := k.servers[s]; e.state == lifecycle.Disconnected {
-				k.start(s, e)
-			}
-		}
+	"SPAWN-UNASKED": func(m *mutant) { // starts again what has exited
+		m.exited = func(m *mutant) bool { m.Start(); return true }
 	},
 	"RETRY": func(m *mutant) { // tries again at every call
-		m.call = func(k *keeper, s adapt.Server, _ adapt.Call) bool {
-			if e := k.servers[s]; e.state == lifecycle.Failed {
-				e.state, e.deadline = lifecycle.Disconnected, adapt.Never
+		m.call = func(m *mutant, _ adapt.Call) bool {
+			if m.State == lifecycle.Failed {
+				m.State = lifecycle.Disconnected
 			}
 			return false
 		}
 	},
 	"CONNECT-CUT": func(m *mutant) { // a second caller ends an attempt
-		m.call = func(k *keeper, s adapt.Server, _ adapt.Call) bool {
-			if e := k.servers[s]; e.state == lifecycle.Connecting {
-				k.host.Stop(e.run)
+		m.call = func(m *mutant, _ adapt.Call) bool {
+			if m.State == lifecycle.Connecting {
+				m.Halt()
 			}
 			return false
 		}
 	},
 	"ISOLATION": func(m *mutant) { // uses whatever is up
-		m.call = func(k *keeper, s adapt.Server, c adapt.Call) bool {
-			for i, e := range k.servers {
-				if i > 0 && i != int(s) && e.state == lifecycle.Connected {
-					k.admit(e, c)
+		m.call = func(m *mutant, c adapt.Call) bool {
+			for _, k := range *m.all {
+				if k != m.keeper && k.State == lifecycle.Connected {
+					k.Admit(c)
 					return true
 				}
 			}
@@ -122,31 +109,33 @@ var mutants = map[string]func(*mutant){
 		}
 	},
 	"ADMIT-UP": func(m *mutant) { // calls what still connects
-		m.call = func(k *keeper, s adapt.Server, c adapt.Call) bool {
-			e := k.servers[s]
-			if e.state != lifecycle.Connecting {
+		m.call = func(m *mutant, c adapt.Call) bool {
+			if m.State != lifecycle.Connecting {
 				return false
 			}
-			k.admit(e, c)
+			m.Admit(c)
 			return true
 		}
 	},
 	"STATUS": func(m *mutant) { // a session that is over is not
-		m.failed = func(k *keeper, s adapt.Server) bool { return k.servers[s].state == lifecycle.Connected }
+		m.failed = func(m *mutant) bool { return m.State == lifecycle.Connected }
 	},
-	"EVENT-PATH": func(m *mutant) { // applies a connect that comes late
-		m.connected = func(k *keeper, s adapt.Server, r adapt.Run) bool {
-			if e := k.servers[s]; r == e.run && e.running {
-				e.state = lifecycle.Connecting
+	"EVENT-PATH": func(m *mutant) { // what loses its session is connecting
+		m.failed = func(m *mutant) bool {
+			if m.State != lifecycle.Connected {
+				return false
 			}
-			return false
+			m.State = lifecycle.Connecting
+			return true
 		}
 	},
 	"TRANSITION": func(m *mutant) { // an exit is no failure
-		m.exited = func(k *keeper, s adapt.Server) {
-			if e := k.servers[s]; e.state == lifecycle.Connected {
-				e.state, e.deadline = lifecycle.Disconnected, adapt.Never
+		m.failed = func(m *mutant) bool {
+			if m.Running || m.State != lifecycle.Connected {
+				return false
 			}
+			m.Stop()
+			return true
 		}
 	},
 	"EVICT-EARLY":    func(m *mutant) { m.idle /= 2 },
@@ -158,64 +147,49 @@ var mutants = map[string]func(*mutant){
 	"AGE-LATE":       func(m *mutant) { m.retry = m.retry*5/4 + 1 },
 	"FAILED-FOREVER": func(m *mutant) { m.retry = adapt.Never / 2 },
 	"CALL-STATE": func(m *mutant) { // a rejection is a failure
-		m.ended = func(k *keeper, s adapt.Server, lost bool) bool {
-			k.keepEnding(s, true)
-			return true
-		}
+		m.ended = func(m *mutant, _ bool) bool { m.keeper.Ended(true); return true }
 	},
 	"CALL-FAILS": func(m *mutant) { // no loss is
-		m.ended = func(k *keeper, s adapt.Server, _ bool) bool {
-			k.keepEnding(s, false)
-			return true
-		}
+		m.ended = func(m *mutant, _ bool) bool { m.keeper.Ended(false); return true }
 	},
 	"REPLY-NOW":  waitsFor(lifecycle.Connected),    // every call waits for a connect
 	"QUEUE-IDLE": waitsFor(lifecycle.Disconnected), // starts nothing for those who wait
 	"REPLY-LOST": func(m *mutant) { // forgets all but the first
-		m.connected = func(k *keeper, s adapt.Server, _ adapt.Run) bool {
-			if e := k.servers[s]; len(e.waiting) > 1 {
-				e.waiting = e.waiting[:1]
-			}
+		m.connected = func(m *mutant) bool {
+			m.Waiting = m.Waiting[:min(len(m.Waiting), 1)]
 			return false
 		}
 	},
 	"REPLY-CAUSE": func(m *mutant) { // refuses while it connects
-		m.call = func(k *keeper, s adapt.Server, c adapt.Call) bool {
-			if k.servers[s].state != lifecycle.Connecting {
+		m.call = func(m *mutant, c adapt.Call) bool {
+			if m.State != lifecycle.Connecting {
 				return false
 			}
-			k.host.Refuse(c)
+			m.Refuse(c)
 			return true
 		}
 	},
 	"WAIT-FIFO": func(m *mutant) { // last come, first served
-		m.connected = func(k *keeper, s adapt.Server, _ adapt.Run) bool {
-			slices.Reverse(k.servers[s].waiting)
-			return false
-		}
+		m.connected = func(m *mutant) bool { slices.Reverse(m.Waiting); return false }
 	},
 	"PROGRESS": func(m *mutant) {
-		m.next = func(k *keeper, at time.Duration) time.Duration { return min(at, k.host.Now()) }
+		m.next = func(m *mutant, at time.Duration) time.Duration { return min(at, m.Now()) }
 	},
-	"PANIC": func(m *mutant) { m.failed = func(*keeper, adapt.Server) bool { panic("it has failed") } },
+	"PANIC": func(m *mutant) { m.failed = func(*mutant) bool { panic("it has failed") } },
 }
 
 // waitsFor lets calls wait in one state, whatever the keeper does of them.
 func waitsFor(state lifecycle.State) func(*mutant) {
 	return func(m *mutant) {
-		m.call = func(k *keeper, s adapt.Server, c adapt.Call) bool {
-			e := k.servers[s]
-			if e.state != state {
+		m.call = func(m *mutant, c adapt.Call) bool {
+			if m.State != state {
 				return false
 			}
-			e.waiting = append(e.waiting, c)
+			m.Wait(c)
 			return true
 		}
 	}
 }
-
-// keepEnding is Ended, whatever was lost.
-func (k *keeper) keepEnding(s adapt.Server, lost bool) { k.Ended(s, 0, lost) }
 
 // unreachable are rules that others come before, whatever a lifecycle of this kind does.
 var unreachable = []string{"RECOVER"}
@@ -243,9 +217,13 @@ func TestEveryRuleIsCheckedOrSaidNotToBe(t *testing.T) {
 // find runs a mutant until its rule breaks.
 func find(t *testing.T, want string, how func(*mutant)) {
 	x := adapt.Subject{Evicts: true, New: func(h adapt.Host, cfg lifecycle.Config) adapt.Lifecycle {
-		m := &mutant{keeper: newKeeper(h, cfg)}
-		how(m)
-		return m
+		var all []*keeper
+		return adapt.Each(func(p *adapt.Peer, cfg lifecycle.Config) *mutant {
+			m := &mutant{keeper: newKeeper(p, cfg), all: &all}
+			all = append(all, m.keeper)
+			how(m)
+			return m
+		})(h, cfg)
 	}}
 	others := map[string]int{}
 	for seed := uint64(1); seed <= maxSeeds; seed++ {

@@ -11,61 +11,57 @@ import (
 // replacer is the toy with reconnects.
 type replacer struct {
 	*keeper
-	again map[adapt.Server]adapt.Run // what is to be replaced once it has exited
-	deaf  bool                       // a bug: what has failed is left alone
+	again bool // once what runs has exited
+	deaf  bool // a bug: what has failed is left alone
 }
 
-func (r *replacer) Reconnect(s adapt.Server) {
-	e := r.servers[s]
+func (r *replacer) Reconnect() {
 	switch {
-	case r.deaf && e.state == lifecycle.Failed:
-	case e.running:
-		if e.state == lifecycle.Connected {
-			e.state, e.deadline = lifecycle.Disconnected, adapt.Never
-		}
-		r.again[s] = e.run
-		r.host.Stop(e.run)
+	case r.deaf && r.State == lifecycle.Failed:
+	case !r.Running:
+		r.Start()
+	case r.State == lifecycle.Connected:
+		r.again = true
+		r.Stop()
 	default:
-		e.deadline = adapt.Never
-		r.start(s, e)
+		r.again = true
+		r.Halt()
 	}
 }
 
 // Exited begins the new run, unless nobody claims the server any more.
-func (r *replacer) Exited(s adapt.Server, run adapt.Run) {
-	e := r.servers[s]
-	if again, ok := r.again[s]; !ok || again != run || e.claims == 0 {
-		r.keeper.Exited(s, run)
+func (r *replacer) Exited() {
+	if r.again {
+		r.again = false
+		r.Start()
 		return
 	}
-	delete(r.again, s)
-	e.running, e.deadline = false, adapt.Never
-	r.start(s, e)
+	r.keeper.Exited()
 }
 
 // Failed is no news of what is being replaced.
-func (r *replacer) Failed(s adapt.Server, run adapt.Run) {
-	if again, ok := r.again[s]; !ok || again != run {
-		r.keeper.Failed(s, run)
+func (r *replacer) Failed() {
+	if !r.again {
+		r.keeper.Failed()
 	}
 }
 
-func (r *replacer) Connected(s adapt.Server, run adapt.Run) {
-	if again, ok := r.again[s]; !ok || again != run {
-		r.keeper.Connected(s, run)
+// Connected is none either.
+func (r *replacer) Connected() {
+	if !r.again {
+		r.keeper.Connected()
 	}
 }
 
-func (r *replacer) Release(s adapt.Server, c adapt.Claim) {
-	if r.keeper.Release(s, c); r.servers[s].claims == 0 {
-		delete(r.again, s)
-	}
+func (r *replacer) Released() {
+	r.again = false
+	r.keeper.Released()
 }
 
 func replacing(deaf bool) adapt.Subject {
-	return adapt.Subject{Evicts: true, Reconnects: true, New: func(h adapt.Host, cfg lifecycle.Config) adapt.Lifecycle {
-		return &replacer{keeper: newKeeper(h, cfg), again: map[adapt.Server]adapt.Run{}, deaf: deaf}
-	}}
+	return adapt.Subject{Evicts: true, Reconnects: true, New: adapt.Each(func(p *adapt.Peer, cfg lifecycle.Config) *replacer {
+		return &replacer{keeper: newKeeper(p, cfg), deaf: deaf}
+	})}
 }
 
 // TestToyThatReconnects: it passes, and what it is asked for is done.

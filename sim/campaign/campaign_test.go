@@ -222,6 +222,55 @@ func TestLostFailure(t *testing.T) {
 	same(t, "a loss of the failures", tree(t, o.Dir), want)
 }
 
+// TestExtended: a campaign of more seeds goes on where one of fewer ended, wherever that was in a
+// block, and leaves what a fresh one leaves.
+func TestExtended(t *testing.T) {
+	want := whole(t)
+	for _, first := range [][]uint64{{20}, {23}, {1}, {6, 7, 14}} {
+		o := buggy(t.TempDir())
+		for _, o.Seeds = range first {
+			if r := run(t, o); r.Done != o.Seeds || r.Cut != "" {
+				t.Errorf("%v: %d of %d seeds are done, %q", first, r.Done, o.Seeds, r.Cut)
+			}
+		}
+		var ran atomic.Int32
+		o.Seeds = 24
+		draw := o.Draw
+		o.Draw = func(seed uint64) sim.Options {
+			if seed <= first[0]/4*4 && seed > 1 { // the first one is asked for its settings
+				ran.Add(1)
+			}
+			return draw(seed)
+		}
+		if r := run(t, o); r.Cut != "" {
+			t.Errorf("%v: an extension is no damage: %s", first, r.Cut)
+		}
+		if ran.Load() > 0 {
+			t.Errorf("%v: seeds of full blocks were run again", first)
+		}
+		same(t, "an extension", tree(t, o.Dir), want)
+	}
+}
+
+// TestExtensionStopped: until it ends there is no summary, and the same call again ends it.
+func TestExtensionStopped(t *testing.T) {
+	want := whole(t)
+	o := buggy(t.TempDir())
+	o.Seeds = 10
+	run(t, o)
+	o.Seeds = 24
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := Run(ctx, o); err != nil || r.Done != 8 {
+		t.Fatalf("%v, %v", r, err)
+	}
+	if all := tree(t, o.Dir); all[summaryName] != "" || all[reportName] != "" {
+		t.Error("there is a summary of fewer seeds")
+	}
+	run(t, o)
+	same(t, "an extension that was stopped", tree(t, o.Dir), want)
+}
+
 func TestRefused(t *testing.T) {
 	o := buggy(t.TempDir())
 	run(t, o)
@@ -231,7 +280,8 @@ func TestRefused(t *testing.T) {
 		want   string
 	}{
 		{func(o *Options) { o.Build = "another" }, "build is test, not another"},
-		{func(o *Options) { o.Seeds++ }, "seeds is 24, not 25"},
+		{func(o *Options) { o.Seeds-- }, "seeds is 24, not 23"},
+		{func(o *Options) { o.Seeds, o.Guard = 25, 5 }, "guard is 100, not 5"},
 		{func(o *Options) { o.First = 2 }, "first is 1, not 2"},
 		{func(o *Options) { o.Block = 5 }, "block is 4, not 5"},
 		{func(o *Options) { o.Guard = 5 }, "guard is 100, not 5"},

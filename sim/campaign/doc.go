@@ -6,11 +6,12 @@
 //		res.Write(os.Stdout)            // what was reached, and which rules broke how
 //	}
 //
-// The same call again goes on where the last one ended, however that one ended.
+// The same call again goes on where the last one ended, however that one ended. So does one of more
+// seeds, which leaves what it would have left in an empty directory.
 //
 // # The directory
 //
-//	campaign.json    which options and which build; others are refused
+//	campaign.json    which options and which build; others are refused, fewer seeds too
 //	results.jsonl    a line for each seed, in blocks, in the order of seeds
 //	failures/        a directory for each distinct failure: the tape, the small one, a scenario
 //	summary.txt      and summary.json, once all seeds are done

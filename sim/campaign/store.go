@@ -52,7 +52,7 @@ func (o *Options) header() header {
 	return header{format, o.Build, o.First, o.Seeds, o.Block, o.Guard, o.Shrinks, append([]string{}, o.Settings...)}
 }
 
-// differences says what in a directory is not as it should be.
+// differences says what in a directory is not as it should be. More seeds may be asked for.
 func (h *header) differences(want *header) (all []string) {
 	differ := func(what string, is, should any) {
 		if a, b := fmt.Sprint(is), fmt.Sprint(should); a != b {
@@ -62,7 +62,9 @@ func (h *header) differences(want *header) (all []string) {
 	differ("format", h.Format, want.Format)
 	differ("build", h.Build, want.Build)
 	differ("first", h.First, want.First)
-	differ("seeds", h.Seeds, want.Seeds)
+	if h.Seeds > want.Seeds {
+		differ("seeds", h.Seeds, want.Seeds)
+	}
 	differ("block", h.Block, want.Block)
 	differ("guard", h.Guard, want.Guard)
 	differ("shrinks", h.Shrinks, want.Shrinks)
@@ -85,7 +87,8 @@ type store struct {
 	disk    disk
 	lock    *os.File
 	results *os.File
-	size    int64 // of the results that are acknowledged
+	size    int64  // of the results that are acknowledged
+	before  uint64 // seeds that there were to be, if there are to be more now; else 0
 }
 
 // openStore makes or takes over a directory.
@@ -133,7 +136,7 @@ func (s *store) ours() error {
 	return nil
 }
 
-// head writes the header, or holds the one that is there against it.
+// head writes the header, or holds the one that is there against it. One of fewer seeds is replaced.
 func (s *store) head(want *header) error {
 	text, err := os.ReadFile(s.path(headerName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +152,16 @@ func (s *store) head(want *header) error {
 	if d := is.differences(want); len(d) > 0 {
 		return fmt.Errorf("%w: in %s, %s; use those options and that build, or another directory", ErrRefused, s.dir, strings.Join(d, "; "))
 	}
-	return nil
+	if is.Seeds == want.Seeds {
+		return nil
+	}
+	s.before = is.Seeds
+	for _, name := range []string{summaryName, reportName} { // they are of the seeds that there were
+		if err := os.Remove(s.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the campaign cannot be extended: %w", err)
+		}
+	}
+	return s.writeJSON(headerName, want)
 }
 
 // recover reads the blocks that are whole, cuts off what comes behind them, and says what that
@@ -171,6 +183,10 @@ func (s *store) recover(o *Options, each func(*block) error) (cut string, err er
 		}
 		var b *block
 		if b, bad = decode(text, n, from, to); bad != nil {
+			if s.before > 0 && o.First+s.before > from && o.First+s.before < to {
+				_, err := s.cut(bad) // it was the last one, and not full
+				return "", err
+			}
 			break
 		}
 		if err := each(b); err != nil {

@@ -1,11 +1,14 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/sim"
+	"github.com/mayfly-mcp/mayfly/sim/agree"
+	"github.com/mayfly-mcp/mayfly/sim/spec"
 )
 
 // Checks lists the rules that only a search holds the subject to. Those that it shares with
@@ -13,6 +16,7 @@ import (
 // come on top.
 var Checks = []sim.Rule{
 	{ID: "STALE", Clause: "ST-2", Text: "a completion of an older incarnation or of an ended call changes nothing"},
+	{ID: "MODEL", Clause: "ST-1", Text: "the model of sim/spec, told the same, does the same"},
 	{ID: "SETTLES", Clause: "DI-9", Text: "from every state a world without further faults answers everybody and comes to rest"},
 }
 
@@ -67,6 +71,10 @@ func (w *world) caught() {
 // step feeds one input and holds what comes of it against the books.
 func (w *world) step(in lifecycle.Input) lifecycle.Output {
 	w.in = in
+	var was agree.Before
+	if w.model != nil {
+		was = agree.Look(w.subject, &in)
+	}
 	out := w.subject.Step(w.env.now, in)
 	for i := range out.Effects {
 		w.effect(&out.Effects[i])
@@ -88,7 +96,22 @@ func (w *world) step(in lifecycle.Input) lifecycle.Output {
 	if !w.quiet && !w.denied {
 		w.checkStep()
 	}
+	if w.model != nil && w.violation == nil && !w.denied {
+		w.follow(in, was, out)
+	}
 	return out
+}
+
+// follow holds a step to the model, which names the clause.
+func (w *world) follow(in lifecycle.Input, was agree.Before, out lifecycle.Output) {
+	err := w.model.Follow(w.env.now, in, was, out, w.subject)
+	if err == nil || w.quiet {
+		return
+	}
+	w.fail("MODEL", "%v", err)
+	if v := (*spec.Violation)(nil); errors.As(err, &v) {
+		w.violation.Clause, w.violation.Detail = v.Clause, v.Detail
+	}
 }
 
 // wish notes that an attempt was asked for that could not begin yet.

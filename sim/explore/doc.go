@@ -42,7 +42,10 @@
 //
 // What the world knows without asking: which incarnation lives, who claims what, who was told
 // what, which tickets wait. Most rules are the simulator's and have its ids; [Checks] lists
-// the others. SETTLES needs no steps of its own: every state knows the one that a world without
+// the others. With Options.Model the steps away from the first states, or from all, are also held
+// to the model of sim/spec, which knows what the books here do not: why a peer failed, when it may
+// be tried again, whose turn it is, how long a rung lasts. Its disagreement is MODEL, and names the
+// clause; a [Tape] of it breaks no rule of the simulator, so there is none. SETTLES needs no steps of its own: every state knows the one that a world without
 // faults and wishes makes of it, and these must not go round in a circle.
 //
 // # Promises
@@ -56,7 +59,8 @@
 // # Not promised
 //
 // Nothing is said about larger worlds, other times or more faults. Time between deadlines is
-// not looked at. Rules that only books of instants can tell (EVICT-EARLY, EVICT-LATE,
+// not looked at. What the model remembers beside what the subject shows is that of the first path
+// to a state. Rules that only books of instants can tell (EVICT-EARLY, EVICT-LATE,
 // CONNECT-BOUND) are checked on the first path to a state alone. A subject that compares
 // generations otherwise than with the newest one, or that keeps anything beside a
 // lifecycle.Machine and does not write it, is not searched completely. Policies, listings

@@ -129,6 +129,9 @@ type Options struct {
 	Total int
 	// Drain lets the subject be drained, once.
 	Drain bool
+	// Model is how many states, from the first on, have what leads away from them held to sim/spec,
+	// too; 0 is none. Each takes about seven times as long as others.
+	Model int
 	// Config is the subject's. Times should be few and multiples of a quarter of IdleTimeout,
 	// for every distance in time is another state.
 	Config lifecycle.Config
@@ -192,6 +195,9 @@ func (o Options) Validate() error {
 		if n > MaxFault {
 			errs = append(errs, fmt.Errorf("fault %s may happen %d times; use 0 to %d (MaxFault)", faultNames[k], n, MaxFault))
 		}
+	}
+	if o.Model < 0 || o.Model > MaxStates {
+		errs = append(errs, fmt.Errorf("model is %d states; use 0 to %d (MaxStates)", o.Model, MaxStates))
 	}
 	if o.Total < 0 {
 		errs = append(errs, fmt.Errorf("total is %d; use 0 or more", o.Total))

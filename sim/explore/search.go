@@ -14,6 +14,7 @@ var ErrStopped = errors.New("the search was stopped")
 type Result struct {
 	States      int
 	Transitions uint64
+	Modelled    int    // states of which every transition was held to the model
 	Depth       int    // moves to the farthest state
 	Levels      []int  // new states by depth
 	Closed      bool   // every state that can be reached was met, and everything that may follow it
@@ -61,6 +62,7 @@ func Run(opt Options) (*Result, error) {
 	}
 	r := &s.result
 	r.States, r.Depth = s.store.len(), len(r.Levels)-1
+	r.Modelled = min(r.Modelled, s.opt.Model)
 	return r, nil
 }
 
@@ -83,6 +85,7 @@ func (s *search) levels() error {
 			if s.expand(uint32(i)); r.Violation != nil || r.Full {
 				return nil
 			}
+			r.Modelled = i + 1
 		}
 		r.Levels = append(r.Levels, s.store.len()-to)
 	}
@@ -113,6 +116,9 @@ func (s *search) reach(i uint32) *world {
 
 // expand makes every move from a state.
 func (s *search) expand(i uint32) {
+	if int(i) == s.opt.Model {
+		s.dismiss()
+	}
 	w, r := s.reach(i), &s.result
 	var fair int
 	s.all, fair = w.moves(s.all[:0])
@@ -140,6 +146,13 @@ func (s *search) expand(i uint32) {
 		if r.Full {
 			return
 		}
+	}
+}
+
+// dismiss goes on without the model.
+func (s *search) dismiss() {
+	for _, w := range s.stack {
+		w.model = nil
 	}
 }
 

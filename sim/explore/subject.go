@@ -3,6 +3,7 @@ package explore
 import (
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/sim"
+	"github.com/mayfly-mcp/mayfly/sim/agree"
 )
 
 // Subject is a lifecycle that can be searched: one that can be copied, and whose state can be
@@ -11,10 +12,9 @@ import (
 type Subject interface {
 	sim.Subject
 	sim.Auditor
+	agree.Subject
 	// Now is the instant of the last step.
 	Now() lifecycle.Instant
-	// Claimed returns the peer behind a claim, or 0.
-	Claimed(lifecycle.OwnerID, lifecycle.NameID) lifecycle.PeerID
 	// AppendStateAs and AppendHeld are those of [lifecycle.Machine].
 	AppendStateAs([]byte, *lifecycle.Naming) []byte
 	AppendHeld([]byte, *lifecycle.Naming, []lifecycle.Incarnation) []byte

@@ -1,12 +1,16 @@
 package explore
 
-import "github.com/mayfly-mcp/mayfly/core/lifecycle"
+import (
+	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/sim/agree"
+)
 
 // world is a state of the search: the subject, and everything around it that matters.
 type world struct {
 	opt     *Options
 	subject Subject
 	env     env
+	model   *agree.Pair // nil if none is held to it
 
 	quiet bool // only retracing: what is known to be well is not checked again
 	// Of the step under way, or the last one.
@@ -113,6 +117,9 @@ func newWorld(opt *Options) *world {
 		Tickets: make([]lifecycle.Ticket, opt.Agents*opt.Calls),
 		Coarse:  true,
 	}
+	if opt.Model > 0 {
+		w.model = agree.New(opt.Config)
+	}
 	return w
 }
 
@@ -120,6 +127,11 @@ func newWorld(opt *Options) *world {
 func (w *world) copyFrom(from *world) {
 	from.subject.CopyTo(w.subject)
 	w.env = from.env
+	if from.model == nil {
+		w.model = nil
+	} else {
+		from.model.CopyInto(w.model)
+	}
 }
 
 func fingerprintOf(config int8) (fp lifecycle.Fingerprint) {

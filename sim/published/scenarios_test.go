@@ -37,7 +37,8 @@ func TestScenariosShowTheFindings(t *testing.T) {
 	for _, s := range shown {
 		var failed []string
 		for _, f := range all {
-			if f.RunsIn(scenarios.Machine) && !holds(t, f, s.readings) {
+			known := s.readings == "machine" || slices.Contains(f.Worlds(), scenarios.Live) // the RFC has no bounds, wishes, drains
+			if known && f.RunsIn(scenarios.Machine) && !holds(t, f, s.readings) {
 				failed = append(failed, f.ID())
 			}
 		}

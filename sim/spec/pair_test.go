@@ -3,10 +3,9 @@ package spec_test
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
 
 	lc "github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/sim/agree"
 	"github.com/mayfly-mcp/mayfly/sim/spec"
 )
 
@@ -14,11 +13,12 @@ import (
 // which a test makes the machine lie.
 type pair struct {
 	machine *lc.Machine
-	model   *spec.Model
+	agree   *agree.Pair
+	model   *spec.Model // of agree
 	now     lc.Instant
 	tamper  tamper
 
-	fps     map[lc.PeerID]string
+	fps     map[lc.PeerID]lc.Fingerprint
 	runs    []lc.Effect // every dial
 	written []lc.View   // what was written off, as it was, exited or not
 	tickets lc.Tickets
@@ -29,8 +29,8 @@ type pair struct {
 }
 
 func newPair(cfg lc.Config, t tamper) *pair {
-	p := &pair{model: spec.New(specConfig(cfg)), tamper: t,
-		fps: map[lc.PeerID]string{}, open: map[lc.Ticket]bool{}}
+	p := &pair{agree: agree.New(cfg), tamper: t, fps: map[lc.PeerID]lc.Fingerprint{}, open: map[lc.Ticket]bool{}}
+	p.model = p.agree.Model()
 	p.machine = lc.New(t.config(cfg))
 	return p
 }
@@ -46,7 +46,7 @@ func (p *pair) newTicket() lc.Ticket {
 // step feeds both and returns their first disagreement.
 func (p *pair) step(in lc.Input) error {
 	p.log = append(p.log, fmt.Sprintf("%d %s", p.now, sayInput(in)))
-	staleBefore, wake := p.machine.Stats().Stale, p.machine.Deadline()
+	was := agree.Look(p.machine, &in)
 	claimedBefore := p.machine.Claimed(in.Owner, in.Name)
 	if v := p.machine.View(claimedBefore); in.Kind == lc.InWriteOff && v.Stage == lc.StageStuck {
 		p.written = append(p.written, v)
@@ -57,23 +57,28 @@ func (p *pair) step(in lc.Input) error {
 		out = p.tamper.output(p, p.machine.Step(p.now, given))
 	}
 	p.learn(in, claimedBefore, out)
-	seen := p.seen(out)
-	seen.Stale = p.machine.Stats().Stale > staleBefore
-	if err := p.model.Follow(spec.Time(p.now), p.specInput(in), seen); err != nil {
+	if err := p.agree.Follow(p.now, in, was, out, listed{p.machine, p}); err != nil {
 		return err
 	}
-	if idled := len(out.Effects)+len(out.Events) == 0 && p.machine.Deadline() == wake; idled &&
-		in.Kind == lc.InTimeReached && wake <= p.now {
-		return fmt.Errorf("RE-9: woken at %d as wanted, but nothing happened", p.now)
-	}
 	p.releaseEnded()
-	return p.compare()
+	if v := p.machine.Audit(); v != nil {
+		return v
+	}
+	return p.compareClaims()
 }
+
+// listed is the machine with the lists that it shows.
+type listed struct {
+	*lc.Machine
+	of *pair
+}
+
+func (l listed) View(id lc.PeerID) lc.View { return l.of.tamper.view(l.of, l.Machine.View(id)) }
 
 // learn notes which slot stands for which fingerprint, and which incarnations there were.
 func (p *pair) learn(in lc.Input, before lc.PeerID, out lc.Output) {
 	if id := p.machine.Claimed(in.Owner, in.Name); in.Kind == lc.InDeclare && id != before {
-		p.fps[id] = fpWord(in.FP)
+		p.fps[id] = in.FP
 	}
 	for _, e := range out.Effects {
 		if e.Kind == lc.EffectDial {
@@ -97,38 +102,11 @@ func (p *pair) releaseEnded() {
 	}
 }
 
-// compare compares everything that can be asked.
-func (p *pair) compare() error {
-	if v := p.machine.Audit(); v != nil {
-		return v
-	}
-	if err := p.model.CheckWake(specTime(p.machine.Deadline())); err != nil {
-		return err
-	}
-	if err := p.model.CheckLoad(loadOf(p.machine)); err != nil {
-		return err
-	}
-	used := 0
-	for id := lc.PeerID(1); int(id) < p.machine.Slots(); id++ {
-		v := p.tamper.view(p, p.machine.View(id))
-		if v.State == lc.NoState {
-			continue
-		}
-		used++
-		if err := p.model.CheckStanding(p.fps[id], standing(v)); err != nil {
-			return err
-		}
-	}
-	if used != len(p.model.Peers()) {
-		return fmt.Errorf("CL-2: %d peers, should be %v", used, p.model.Peers())
-	}
-	return p.compareClaims()
-}
-
+// compareClaims asks for every claim, whatever the step was about.
 func (p *pair) compareClaims() error {
 	for o := lc.OwnerID(1); o <= p.born; o++ {
 		for n := lc.NameID(1); n <= maxNames; n++ {
-			got := p.fps[p.machine.Claimed(o, n)]
+			got := p.agree.Word(p.machine.Claimed(o, n))
 			if want := p.model.Claimed(word(o), word(n)); got != want {
 				return fmt.Errorf("CL-4: claim (%d, %d) stands for %q, should for %q", o, n, got, want)
 			}
@@ -137,88 +115,7 @@ func (p *pair) compareClaims() error {
 	return nil
 }
 
-func standing(v lc.View) spec.Standing {
-	s := spec.Standing{Status: spec.Status(v.State.String()), Phase: spec.Phase(v.Phase.String()),
-		Stage: spec.Stage(v.Stage.String()), Reason: spec.Reason(v.Reason.String()), Tools: int(v.Tools),
-		Claims: v.Claims, Waiters: v.Waiters, InFlight: v.InFlight, WrittenOff: v.WrittenOff, Queued: v.Queued, Policy: spec.Policy(v.Policy)}
-	if v.Phase != lc.Absent {
-		s.Run = runOf(v.Peer, v.Gen)
-	}
-	return s
-}
-
-var kinds = map[lc.InputKind]spec.Kind{
-	lc.InOwnerBorn: spec.OwnerBorn, lc.InOwnerDied: spec.OwnerDied, lc.InDeclare: spec.Declare,
-	lc.InRelease: spec.Release, lc.InDispatch: spec.Dispatch, lc.InEnsure: spec.Ensure,
-	lc.InReconnect: spec.Reconnect, lc.InCancel: spec.Cancel, lc.InCallDone: spec.CallDone,
-	lc.InConnected: spec.Initialised, lc.InConnectFailed: spec.ConnectFailed,
-	lc.InBroken: spec.SessionBroken, lc.InExited: spec.Exited, lc.InTimeReached: spec.TimeReached,
-	lc.InConfigure: spec.Configure, lc.InDrain: spec.Drain, lc.InStarted: spec.Started,
-	lc.InRelisted: spec.Relisted, lc.InSpawned: spec.Spawned, lc.InWriteOff: spec.WriteOff,
-}
-
-func (p *pair) specInput(in lc.Input) spec.Input {
-	s := spec.Input{Kind: kinds[in.Kind], Ticket: uint64(in.Ticket), Owner: word(in.Owner), Name: word(in.Name),
-		Peer: fpWord(in.FP), Run: runOf(in.Peer, in.Gen), Tools: int(in.Tools), Transport: in.Done == lc.DoneTransport, Clean: in.Clean}
-	if in.Policy != nil {
-		s.Policy = spec.Policy(*in.Policy)
-	}
-	if in.Config != nil {
-		s.Config = specConfig(*in.Config)
-	}
-	return s
-}
-
-func (p *pair) seen(out lc.Output) spec.Seen {
-	var s spec.Seen
-	for _, e := range out.Effects {
-		fp := p.fps[e.Peer]
-		if e.Kind == lc.EffectDial || e.Kind == lc.EffectForget {
-			fp = fpWord(e.FP)
-		}
-		s.Effects = append(s.Effects, spec.Effect{Kind: spec.EffectKind(e.Kind.String()), Peer: fp,
-			Run: runOf(e.Peer, e.Gen), Stage: spec.Stage(e.Stage.String()),
-			Reason: spec.Reason(e.Reason.String()), Ticket: uint64(e.Ticket)})
-	}
-	for _, e := range out.Events {
-		s.Events = append(s.Events, spec.Event{Seq: e.Seq, At: spec.Time(e.At), Owner: word(e.Owner), Name: word(e.Name),
-			Peer: p.fps[e.Peer], Status: spec.Status(e.State.String()), Reason: spec.Reason(e.Reason.String()),
-			Tools: int(e.Tools), Replay: e.Replay})
-	}
-	for _, r := range out.Replies {
-		s.Replies = append(s.Replies, spec.Reply{Ticket: uint64(r.Ticket), Kind: spec.ReplyKind(r.Kind.String()),
-			Status: spec.Status(r.State.String()), Reason: spec.Reason(r.Reason.String()),
-			Cause: spec.Reason(r.Cause.String()), Run: runOf(r.Peer, r.Gen), Tools: int(r.Tools), RetryAt: specTime(r.RetryAt)})
-	}
-	return s
-}
-
-func specConfig(c lc.Config) spec.Config {
-	s := spec.Config{IdleTimeout: c.IdleTimeout, FailedRetry: c.FailedRetry, StartTimeout: c.StartTimeout,
-		ConnectTimeout: c.ConnectTimeout, CallTimeout: c.CallTimeout, CloseGrace: c.CloseGrace,
-		TerminateGrace: c.TerminateGrace, KillGrace: c.KillGrace, DrainGrace: c.DrainGrace,
-		MaxWaiters: c.MaxWaiters, MaxLive: c.MaxLive, MaxDialing: c.MaxDialing,
-		MaxSpawning: c.MaxSpawning, MaxQueued: c.MaxQueued, QueueTimeout: c.QueueTimeout}
-	if s.MaxQueued == 0 {
-		s.MaxQueued = 65536
-	}
-	if s.QueueTimeout == 0 {
-		s.QueueTimeout = time.Minute
-	}
-	return s
-}
-
-func loadOf(m *lc.Machine) spec.Load {
-	l, s := m.Load(), m.Stats()
-	return spec.Load{Live: l.Live, Dialing: l.Dialing, Spawning: l.Spawning, Stopping: l.Stopping, Stuck: l.Stuck, WrittenOff: l.WrittenOff,
-		Queued: l.Queued, InFlight: l.InFlight, Overloaded: int(s.Overloaded), Unused: int(s.Reclaimed + s.Evicted)}
-}
-
-func runOf(p lc.PeerID, g lc.Generation) spec.Run { return spec.Run(p)<<32 | spec.Run(g) }
-
-func specTime(t lc.Instant) spec.Time { return spec.Time(t) }
-
-func word[T ~uint32](id T) string { return strconv.Itoa(int(id)) }
+func word[T ~uint32](id T) string { return fmt.Sprint(id) }
 
 func fpWord(fp lc.Fingerprint) string { return string('A' + rune(fp[0])) }
 

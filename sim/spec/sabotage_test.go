@@ -294,7 +294,7 @@ func dialLastQueued(p *pair, o *lc.Output) {
 	for i, e := range o.Effects {
 		for id := lc.PeerID(p.machine.Slots() - 1); id > 0 && e.Kind == lc.EffectDial; id-- {
 			if v := p.machine.View(id); v.Queued {
-				fp := lc.Fingerprint{p.fps[id][0] - 'A'}
+				fp := p.fps[id]
 				o.Effects[i].Peer, o.Effects[i].Gen, o.Effects[i].FP = id, v.Gen+1, fp
 				return
 			}
@@ -344,7 +344,9 @@ func wishing(f func(*lc.Policy)) func(*pair, *lc.Input) bool {
 }
 
 // asWished lists what the policies should be.
-func asWished(p *pair, v *lc.View) { v.Policy = lc.Policy(p.model.Standing(p.fps[v.Peer]).Policy) }
+func asWished(p *pair, v *lc.View) {
+	v.Policy = lc.Policy(p.model.Standing(p.agree.Word(v.Peer)).Policy)
+}
 
 // impatient fails an attempt whose wait for room and connect together took the connect timeout.
 func impatient() func(*pair, *lc.Input) bool {

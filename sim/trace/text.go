@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/sim"
@@ -35,7 +36,7 @@ func (x *Text) Step(s *sim.Step) {
 		x.line(s, x.c.event(s, &s.Out.Events[i]))
 	}
 	for i := range s.Out.Replies {
-		x.line(s, x.c.reply(&s.Out.Replies[i]))
+		x.line(s, x.c.reply(s, &s.Out.Replies[i]))
 	}
 	x.c.settle(s)
 }
@@ -69,9 +70,9 @@ func (c *scribe) input(s *sim.Step) string {
 	case lifecycle.InOwnerBorn, lifecycle.InOwnerDied:
 		return fmt.Sprintf("%s t%d", in.Kind, s.Tenant(in.Owner))
 	case lifecycle.InDeclare:
-		return fmt.Sprintf("declare t%d m%d %s%s", s.Tenant(in.Owner), in.Name, sim.TargetOf(in.FP), wishes(in.Policy))
-	case lifecycle.InRelease:
-		return fmt.Sprintf("release t%d m%d", s.Tenant(in.Owner), in.Name)
+		return strings.TrimSuffix(fmt.Sprintf("declare t%d m%d %s %s", s.Tenant(in.Owner), in.Name, sim.TargetOf(in.FP), sim.Wishes(in.Policy)), " ")
+	case lifecycle.InRelease, lifecycle.InWriteOff:
+		return fmt.Sprintf("%s t%d m%d", in.Kind, s.Tenant(in.Owner), in.Name)
 	case lifecycle.InDispatch, lifecycle.InEnsure, lifecycle.InReconnect:
 		return fmt.Sprintf("%s %s", in.Kind, c.asks(s))
 	case lifecycle.InCancel:
@@ -84,17 +85,12 @@ func (c *scribe) input(s *sim.Step) string {
 		if in.Clean {
 			return fmt.Sprintf("exited %s, status 0", c.run(in.Peer, in.Gen))
 		}
-	case lifecycle.InTimeReached, lifecycle.InDrain, lifecycle.InConfigure:
+	case lifecycle.InConfigure: // the rest of a configuration stays
+		return fmt.Sprintf("configure idle-timeout=%v max-live=%d", in.Config.IdleTimeout, in.Config.MaxLive)
+	case lifecycle.InTimeReached, lifecycle.InDrain:
 		return in.Kind.String()
 	}
 	return fmt.Sprintf("%s %s", in.Kind, c.run(in.Peer, in.Gen))
-}
-
-func wishes(p *lifecycle.Policy) string {
-	if p == nil || *p == (lifecycle.Policy{}) {
-		return ""
-	}
-	return fmt.Sprintf(" wishing %+v", *p)
 }
 
 func (c *scribe) effect(e *lifecycle.Effect) string {
@@ -125,8 +121,11 @@ func (c *scribe) event(s *sim.Step, e *lifecycle.Event) string {
 	return fmt.Sprintf("told t%d m%d: %s%s", s.Tenant(e.Owner), e.Name, e.State, more)
 }
 
-func (c *scribe) reply(r *lifecycle.Reply) string {
+func (c *scribe) reply(s *sim.Step, r *lifecycle.Reply) string {
 	who := c.ticket(r.Ticket)
+	if _, open := c.tickets[r.Ticket]; !open && r.Ticket == s.In.Ticket { // of what never waits
+		who = fmt.Sprintf("t%d m%d", s.Tenant(s.In.Owner), s.In.Name)
+	}
 	switch r.Kind {
 	case lifecycle.ReplyReady:
 		return fmt.Sprintf("ready %s on %s", who, c.run(r.Peer, r.Gen))

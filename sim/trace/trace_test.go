@@ -89,6 +89,33 @@ func TestText(t *testing.T) {
 	golden(t, "day.txt", text)
 }
 
+// What a claim wishes and what is configured are said in the words of a tape, and no more of it.
+func TestTextSaysWhatDiffers(t *testing.T) {
+	tape := &sim.Tape{Tenants: 1, For: 10 * time.Minute, AuditEvery: 1, Config: lifecycle.DefaultConfig(), Entries: []sim.Entry{
+		{Op: sim.OpBorn, Tenant: 1},
+		{Op: sim.OpDeclare, Tenant: 1, Name: 1, Target: sim.Target{Server: 1}, Policy: &lifecycle.Policy{IdleTimeout: time.Minute, Pinned: true}},
+		{Op: sim.OpDeclare, Tenant: 1, Name: 2, Target: sim.Target{Server: 2}, Policy: &lifecycle.Policy{}},
+		{Op: sim.OpConfigure, Set: &sim.Change{IdleTimeout: 5 * time.Minute, MaxLive: 3}},
+		{Op: sim.OpWriteOff, Tenant: 1, Name: 1},
+	}}
+	var b bytes.Buffer
+	lines := trace.NewText(&b)
+	res, err := sim.Replay(tape, sim.Options{Observe: lines.Step})
+	if err = errors.Join(err, lines.Close(res)); err != nil {
+		t.Fatal(err)
+	}
+	want := `0s > owner-born t1
+0s > declare t1 m1 s1 idle=1m0s pinned
+0s > declare t1 m2 s2
+0s > configure idle-timeout=5m0s max-live=3
+0s > write-off t1 m1
+0s   refused t1 m1: not-stuck
+`
+	if got := b.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s", cmp.Diff(want, got))
+	}
+}
+
 // What a page shows is held as a list of its lanes and bars, which reads better than markup.
 func TestPage(t *testing.T) {
 	_, page, res := record(t, nil, 0)

@@ -20,7 +20,14 @@ type operation struct {
 	op     scenarios.Operation
 	cancel context.CancelFunc
 	ended  chan struct{}
-	result string // set before ended is closed
+	answer        // set before ended is closed
+}
+
+// answer is how an operation ended, and why if it was refused.
+type answer struct {
+	result  string
+	refusal string
+	retry   string
 }
 
 func (o *operation) hasEnded() bool {
@@ -45,44 +52,47 @@ func (w *World) Start(_ context.Context, call string, op scenarios.Operation) er
 	go func() {
 		defer cancel()
 		defer close(o.ended)
-		o.result = perform(ctx)
+		o.answer = perform(ctx)
 	}()
 	return w.quiet()
 }
 
 // prepare finds out what an operation does. The goroutine that performs it touches nothing
 // of the world.
-func (w *World) prepare(call string, op scenarios.Operation) (func(context.Context) string, error) {
+func (w *World) prepare(call string, op scenarios.Operation) (func(context.Context) answer, error) {
 	switch x := op.(type) {
 	case scenarios.Call:
 		o := w.agents[x.Agent].owner
-		return func(ctx context.Context) string {
+		return func(ctx context.Context) answer {
 			_, err := o.Call(ctx, x.Tool, argsOf(call))
-			return word(err)
+			return answerOf(err)
 		}, nil
 	case scenarios.List:
 		o := w.agents[x.Agent].owner
-		return func(ctx context.Context) string {
+		return func(ctx context.Context) answer {
 			_, err := o.Dispatch(ctx)
-			return word(err)
+			return answerOf(err)
 		}, nil
 	case scenarios.Reconnect:
 		o := w.agents[x.Agent].owner
-		return func(ctx context.Context) string { return attempt(o.Reconnect(ctx, x.MCP)) }, nil
+		return func(ctx context.Context) answer { return attempt(o.Reconnect(ctx, x.MCP)) }, nil
 	case scenarios.Upsert:
-		err := w.declare(x.Agent, x.MCP, x.Target)
+		err := w.declare(x.Agent, x.MCP, x.Target, x.Wish)
 		return w.bringUp(x.Agent, x.MCP), err
+	case scenarios.WriteOff:
+		o := w.agents[x.Agent].owner
+		return func(context.Context) answer { return answerOf(o.WriteOff(x.MCP)) }, nil
 	}
 	return nil, fmt.Errorf("the host world has no operation %T", op)
 }
 
 // bringUp connects a claim eagerly, and tries again what had failed (SPEC CF-1).
-func (w *World) bringUp(agent, mcp string) func(context.Context) string {
+func (w *World) bringUp(agent, mcp string) func(context.Context) answer {
 	o := w.agents[agent].owner
 	if s, ok := w.claim(agent, mcp); ok && s.State == lifecycle.Failed {
-		return func(ctx context.Context) string { return attempt(o.Reconnect(ctx, mcp)) }
+		return func(ctx context.Context) answer { return attempt(o.Reconnect(ctx, mcp)) }
 	}
-	return func(ctx context.Context) string { return attempt(o.Ensure(ctx, mcp)) }
+	return func(ctx context.Context) answer { return attempt(o.Ensure(ctx, mcp)) }
 }
 
 // argsOf makes the arguments of a call tell its name.
@@ -130,17 +140,32 @@ func word(err error) string {
 	return "untyped error: " + err.Error()
 }
 
+// answerOf says how an operation ended, and why if it was refused.
+func answerOf(err error) answer {
+	a := answer{result: word(err)}
+	if r, ok := errors.AsType[*core.RefusedError](err); ok && a.result == "refused" {
+		a.refusal = r.Reason.String()
+		if r.Reason == lifecycle.ReasonFailed {
+			a.refusal += ":" + r.Cause.String()
+		}
+		if r.RetryAfter > 0 {
+			a.retry = scenarios.FormatDuration(r.RetryAfter)
+		}
+	}
+	return a
+}
+
 // attempt says how a reconnect or an upsert ended.
-func attempt(s core.Status, err error) string {
+func attempt(s core.Status, err error) answer {
 	switch {
 	case err != nil:
-		return word(err)
+		return answerOf(err)
 	case s.State == lifecycle.Connected:
-		return "ok"
+		return answer{result: "ok"}
 	case s.State == lifecycle.Failed:
-		return "failed"
+		return answer{result: "failed"}
 	}
-	return "refused"
+	return answer{result: "refused"}
 }
 
 // answered turns a refusal into what it is for a scenario: an answer, not an error.
@@ -154,26 +179,69 @@ func answered(err error) error {
 // Query implements scenarios.World.
 func (w *World) Query(_ context.Context, q scenarios.Query) (string, error) {
 	switch q.Kind {
-	case scenarios.Status:
-		s, ok := w.claim(q.Agent, q.MCP)
-		if !ok {
-			return "unknown", nil
-		}
-		return s.State.String(), nil
-	case scenarios.Tools:
-		s, _ := w.claim(q.Agent, q.MCP)
-		return strconv.Itoa(len(s.Tools)), nil
+	case scenarios.Status, scenarios.Tools, scenarios.Claims, scenarios.InFlight, scenarios.Generation, scenarios.WrittenOff:
+		return w.standing(q), nil
 	case scenarios.Events:
 		return orNone(strings.Join(w.agents[q.Agent].events, " ")), nil
+	case scenarios.Replays:
+		return strconv.Itoa(w.agents[q.Agent].replays), nil
+	case scenarios.Told:
+		return strconv.Itoa(w.agents[q.Agent].told[q.MCP]), nil
+	case scenarios.Peers:
+		return strconv.Itoa(w.peers()), nil
 	case scenarios.Spawns, scenarios.Running, scenarios.Arrived:
 		return strconv.Itoa(w.count(q)), nil
 	case scenarios.Result:
 		return w.result(q.Call), nil
+	case scenarios.Refusal, scenarios.Retry:
+		return w.refused(q), nil
 	case scenarios.Credential:
 		token, _ := w.dialer.arrival(q.Call)
 		return orNone(token), nil
 	}
 	return "", fmt.Errorf("the host world has no query %v", q)
+}
+
+// standing answers what is listed of a claim.
+func (w *World) standing(q scenarios.Query) string {
+	s, ok := w.claim(q.Agent, q.MCP)
+	switch q.Kind {
+	case scenarios.Tools:
+		return strconv.Itoa(len(s.Tools))
+	case scenarios.Claims:
+		return strconv.Itoa(s.Claims)
+	case scenarios.InFlight:
+		return strconv.Itoa(s.InFlight)
+	case scenarios.Generation:
+		return strconv.Itoa(int(s.Generation))
+	case scenarios.WrittenOff:
+		return strconv.Itoa(s.WrittenOff)
+	default:
+		if !ok {
+			return "unknown"
+		}
+		return s.State.String()
+	}
+}
+
+// peers counts those that the host remembers.
+func (w *World) peers() (n int) {
+	for _, some := range w.host.Gauges().States {
+		n += some
+	}
+	return n
+}
+
+// refused says why an operation was refused.
+func (w *World) refused(q scenarios.Query) string {
+	o := w.calls[q.Call]
+	switch {
+	case !o.hasEnded():
+		return scenarios.None
+	case q.Kind == scenarios.Retry:
+		return orNone(o.retry)
+	}
+	return orNone(o.refusal)
 }
 
 func (w *World) claim(agent, mcp string) (core.Status, bool) {

@@ -31,7 +31,10 @@ type dialer struct {
 	mu       sync.Mutex
 	programs map[string]*program
 	number   int // incarnations of all programs
+	expired  map[string]bool
 }
+
+type behaviour = fakes.Behaviour
 
 // program is one server of a scenario.
 type program struct {
@@ -43,6 +46,7 @@ type program struct {
 
 // incarnation is one run of a program, or the attempt at one.
 type incarnation struct {
+	key   string
 	token string
 	srv   *fakes.Server
 }
@@ -51,38 +55,70 @@ func newDialer() *dialer {
 	return &dialer{
 		fakes:    fakes.NewDialer(fakes.Config{TokenVar: tokenVar}),
 		programs: map[string]*program{},
+		expired:  map[string]bool{},
 	}
 }
 
 // Dial implements transport.Dialer.
 func (d *dialer) Dial(ctx context.Context, cfg transport.Config) (transport.Session, error) {
-	key := d.bear(cfg)
-	if key == "" {
-		key = cfg.Command // let the fakes say that there is no such server
+	inc, says := d.bear(cfg)
+	if inc != nil {
+		cfg.Command = inc.key // else let the fakes say that there is no such server
 	}
-	cfg.Command = key
-	return d.fakes.Dial(ctx, cfg)
+	s, err := d.fakes.Dial(ctx, cfg)
+	if err == nil && says > 0 {
+		go inc.speak(s.Done(), says)
+	}
+	return s, err
 }
 
-// bear makes the fake server of one incarnation and returns its key.
-func (d *dialer) bear(cfg transport.Config) string {
+// speak sends the first message of an incarnation after its time.
+func (i *incarnation) speak(done <-chan struct{}, after time.Duration) {
+	select {
+	case <-time.After(after):
+		i.srv.Speak()
+	case <-done:
+	}
+}
+
+// bear makes the fake server of one incarnation, and says how long it is silent. There is none
+// for a command that is no server.
+func (d *dialer) bear(cfg transport.Config) (*incarnation, time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.programs[cfg.Command]
 	if p == nil {
-		return ""
+		return nil, 0
 	}
 	d.number++
 	key := cfg.Command + "#" + strconv.Itoa(d.number)
-	inc := &incarnation{token: label(cfg.Env[tokenVar]), srv: d.fakes.Server(key)}
+	inc := &incarnation{key: key, token: label(cfg.Env[tokenVar]), srv: d.fakes.Server(key)}
 	inc.srv.Set(script(p.behaves))
+	d.answer(inc, p.behaves)
 	for _, point := range p.held {
 		inc.srv.Hold(points[point])
 	}
 	p.incs = append(p.incs, inc)
 	close(p.born)
 	p.born = make(chan struct{})
-	return key
+	return inc, p.behaves.Says
+}
+
+// answer makes an incarnation answer calls as its program does, if it knows the credential. One
+// that does not refuses connects, too.
+func (d *dialer) answer(inc *incarnation, b scenarios.Behaviour) {
+	expired := d.expired[inc.token]
+	if expired {
+		b.Answers = scenarios.AnswersReject
+	}
+	inc.srv.Update(func(old *behaviour) {
+		now := script(b)
+		now.Call.Late = old.Call.Late
+		old.Call, old.Answers = now.Call, now.Answers
+		if expired {
+			old.Initialize.Do = fakes.Fail
+		}
+	})
 }
 
 // program introduces a server or changes it. What may reach running incarnations does.
@@ -96,9 +132,7 @@ func (d *dialer) program(name string, b scenarios.Behaviour) {
 	}
 	p.behaves = b
 	for _, inc := range p.incs {
-		inc.srv.Update(func(old *fakes.Behaviour) {
-			old.Call, old.Answers = script(b).Call, script(b).Answers
-		})
+		d.answer(inc, b)
 	}
 }
 
@@ -228,10 +262,12 @@ func label(secret string) string {
 func script(b scenarios.Behaviour) fakes.Behaviour {
 	out := fakes.Behaviour{
 		Tools:       fakes.Tools(b.Tools...),
-		Initialize:  fakes.Fault{Delay: b.Connect},
-		Call:        fakes.Fault{Delay: b.Call},
-		OnClose:     fakes.Rung{Ignore: b.IgnoresEOF},
-		OnTerminate: fakes.Rung{Ignore: b.IgnoresTerm},
+		Spawn:       fakes.Fault{Delay: b.Spawn},
+		Initialize:  fakes.Fault{Delay: b.Connect, Late: b.Late},
+		Call:        fakes.Fault{Delay: b.Call, Late: b.Late},
+		OnClose:     fakes.Rung{Ignore: b.IgnoresEOF, Delay: b.Stop},
+		OnTerminate: fakes.Rung{Ignore: b.IgnoresTerm, Delay: b.Stop},
+		OnKill:      fakes.Rung{Ignore: b.IgnoresKill, Delay: b.Stop},
 		Answers: func(rec fakes.CallRecord) (*transport.Result, error) {
 			return fakes.Text("answer of " + rec.Tool), nil
 		},
@@ -244,6 +280,8 @@ func script(b scenarios.Behaviour) fakes.Behaviour {
 		out.Initialize.Do = fakes.Die
 	case scenarios.FailsHang:
 		out.Initialize.Do = fakes.Hang
+	case scenarios.FailsReject:
+		out.Initialize.Do = fakes.Fail
 	}
 	switch b.Answers {
 	case scenarios.AnswersOK:
@@ -255,6 +293,8 @@ func script(b scenarios.Behaviour) fakes.Behaviour {
 		out.Call.Do = fakes.Hang
 	case scenarios.AnswersExit:
 		out.Call.Do = fakes.Die
+	case scenarios.AnswersLost:
+		out.Call.Do = fakes.Fail
 	}
 	return out
 }

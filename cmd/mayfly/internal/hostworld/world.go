@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing/synctest"
 	"time"
 
@@ -29,19 +31,35 @@ type World struct {
 	// wrap, when set, puts something between the host and the fake servers.
 	wrap func(transport.Dialer) transport.Dialer
 
-	settings scenarios.Settings
-	host     *core.Host
-	events   *core.Subscription
-	recorder core.Recorder
-	dialer   *dialer
-	agents   map[string]*agent
-	calls    map[string]*operation
+	settings  scenarios.Settings
+	host      *core.Host
+	events    *core.Subscription
+	recorders []*core.Recorder // one for each host
+	dialer    *dialer
+	agents    map[string]*agent
+	order     []*agent // those that live, in order of birth
+	calls     map[string]*operation
+
+	draining sync.WaitGroup // shutdowns that a file asked for
+	mu       sync.Mutex
+	failed   error // of those
 }
 
 // agent is one owner and what it has been told.
 type agent struct {
-	owner  *core.Owner
-	events []string
+	name    string
+	owner   *core.Owner
+	claims  []claim // in declaration order
+	events  []string
+	replays int
+	told    map[string]int // tools, by name
+}
+
+// claim is what an agent has declared.
+type claim struct {
+	mcp    string
+	target scenarios.Target
+	wish   scenarios.Wish
 }
 
 var _ scenarios.World = (*World)(nil)
@@ -56,21 +74,9 @@ func New() *World {
 }
 
 // Setup implements scenarios.World.
-func (w *World) Setup(_ context.Context, s scenarios.Settings) (err error) {
+func (w *World) Setup(_ context.Context, s scenarios.Settings) error {
 	w.settings = s
-	cfg := lifecycle.DefaultConfig()
-	cfg.IdleTimeout, cfg.ConnectTimeout, cfg.CallTimeout = s.IdleTimeout, s.ConnectTimeout, s.CallTimeout
-	cfg.CloseGrace, cfg.TerminateGrace, cfg.KillGrace = s.Grace, s.Grace, s.Grace
-	var d transport.Dialer = w.dialer
-	if w.wrap != nil {
-		d = w.wrap(d)
-	}
-	w.host, err = core.Open(core.Config{Dialer: d, Lifecycle: &cfg, Recorder: &w.recorder})
-	if err != nil {
-		return err
-	}
-	w.events, err = w.host.Watch()
-	return err
+	return w.open()
 }
 
 // Do implements scenarios.World.
@@ -96,35 +102,48 @@ func (w *World) do(c scenarios.Command) error {
 	case scenarios.Agent:
 		return w.birth(x.Name)
 	case scenarios.Declare:
-		return w.declare(x.Agent, x.MCP, x.Target)
+		return w.declare(x.Agent, x.MCP, x.Target, x.Wish)
 	case scenarios.Delete:
-		return answered(w.agents[x.Agent].owner.Release(x.MCP))
+		a := w.agents[x.Agent]
+		a.claims = slices.DeleteFunc(a.claims, func(c claim) bool { return c.mcp == x.MCP })
+		return answered(a.owner.Release(x.MCP))
 	case scenarios.Remove:
-		w.agents[x.Agent].owner.Close()
+		a := w.agents[x.Agent]
+		w.order = slices.DeleteFunc(w.order, func(b *agent) bool { return a == b })
+		a.owner.Close()
 	case scenarios.Rename:
 		w.rename(x.Agent, x.To)
 	case scenarios.Advance:
 		<-time.After(x.By)
 	case scenarios.Fence: // it is always quiet here
 	default:
-		return fmt.Errorf("the host world has no command %T", c)
+		return w.doWide(c)
 	}
 	return nil
 }
 
 func (w *World) birth(name string) error {
 	o, err := w.host.Owner(name)
-	w.agents[name] = &agent{owner: o}
+	a := &agent{name: name, owner: o, told: map[string]int{}}
+	w.agents[name], w.order = a, append(w.order, a)
 	return err
 }
 
-func (w *World) declare(agent, mcp string, t scenarios.Target) error {
-	return answered(w.agents[agent].owner.Declare(mcp, w.dialer.config(t)))
+func (w *World) declare(agent, mcp string, t scenarios.Target, wish scenarios.Wish) error {
+	a := w.agents[agent]
+	i := slices.IndexFunc(a.claims, func(c claim) bool { return c.mcp == mcp })
+	if i < 0 {
+		a.claims = append(a.claims, claim{mcp: mcp})
+		i = len(a.claims) - 1
+	}
+	a.claims[i].target, a.claims[i].wish = t, wish
+	return answered(a.owner.DeclareWith(mcp, w.dialer.config(t), termsOf(wish)))
 }
 
 func (w *World) rename(from, to string) {
 	a := w.agents[from]
 	a.owner.Rename(to)
+	a.name = to
 	delete(w.agents, from)
 	w.agents[to] = a
 }
@@ -142,13 +161,28 @@ func (w *World) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.settings.AwaitBound())
 	defer cancel()
 	err := w.host.Close(ctx)
+	w.draining.Wait()
 	synctest.Wait()
 	for _, op := range w.calls {
 		if !op.hasEnded() {
 			err = errors.Join(err, fmt.Errorf("%v outlived the host", op.op))
 		}
 	}
-	return errors.Join(err, w.recorder.Replay())
+	for _, r := range w.recorders {
+		err = errors.Join(err, r.Replay())
+	}
+	return errors.Join(err, w.failed)
+}
+
+// hear takes in an event.
+func (a *agent) hear(e *core.Event) {
+	a.events = append(a.events, e.Name+":"+e.State.String())
+	if e.Replay {
+		a.replays++
+	}
+	if e.State == lifecycle.Connected {
+		a.told[e.Name] = len(e.Tools)
+	}
 }
 
 // quiet lets everything happen that happens at this instant, and takes the events in while
@@ -160,7 +194,7 @@ func (w *World) quiet() error {
 	for {
 		n, err := w.events.Next(now)
 		switch {
-		case errors.Is(err, context.Canceled):
+		case errors.Is(err, context.Canceled), errors.Is(err, core.ErrEnded):
 			return nil
 		case err != nil:
 			return err
@@ -168,7 +202,7 @@ func (w *World) quiet() error {
 			return errors.New("the host dropped events, although they are read after every line")
 		}
 		if a := w.agents[n.Event.Agent]; a != nil {
-			a.events = append(a.events, n.Event.Name+":"+n.Event.State.String())
+			a.hear(&n.Event)
 		}
 	}
 }
