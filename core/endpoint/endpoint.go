@@ -35,7 +35,7 @@ type Config struct {
 	Tenant func(ctx context.Context, token string) (*Scope, error)
 
 	Hosts   []string // allowed in Host, without port; nil is the names of loopback
-	Origins []string // allowed in Origin; none is nil, which still allows requests without
+	Origins []string // allowed in Origin besides the server's own; requests without one are
 
 	MaxBody        int64 // bytes of a request
 	MaxTools       int   // in one table

@@ -399,6 +399,9 @@ func TestDoor(t *testing.T) {
 	}{
 		"fine":             {func(*http.Request) {}, initialize, 200},
 		"good origin":      {func(r *http.Request) { r.Header.Set("Origin", "https://good.example") }, initialize, 200},
+		"own origin":       {func(r *http.Request) { r.Header.Set("Origin", "http://"+r.Host) }, initialize, 200},
+		"other port":       {func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") }, initialize, 403},
+		"rebound":          {func(r *http.Request) { r.Host = "evil.example"; r.Header.Set("Origin", "http://evil.example") }, initialize, 403},
 		"origin":           {func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, initialize, 403},
 		"host":             {func(r *http.Request) { r.Host = "evil.example" }, initialize, 403},
 		"host of loopback": {func(r *http.Request) { r.Host = "LOCALHOST:1" }, initialize, 200},
@@ -480,6 +483,27 @@ func TestResources(t *testing.T) {
 			}
 			if err == nil && (len(res.Contents) != 1 || res.Contents[0].Text != "it is "+uri || res.Contents[0].URI != uri || !strings.HasPrefix(res.Contents[0].MIMEType, "text/")) {
 				t.Errorf("%s: %+v", uri, res.Contents[0])
+			}
+		}
+	}
+}
+
+// A proxy may show nobody what another was shown: the protocol's default is that it may.
+func TestNothingIsForEverybodysCache(t *testing.T) {
+	p, o := serve(t, endpoint.Config{}), newOwner(t)
+	addFixtures(t, p.Shared(), o)
+	for _, v := range versions[:2] {
+		s, ctx := p.connect(t, v, "", nil), wait.Context(t)
+		tools, err1 := s.ListTools(ctx, nil)
+		resources, err2 := s.ListResources(ctx, nil)
+		templates, err3 := s.ListResourceTemplates(ctx, nil)
+		read, err4 := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test://static-text"})
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []mcp.Cacheable{tools.Cacheable, resources.Cacheable, templates.Cacheable, read.Cacheable} {
+			if c.CacheScope != "private" || c.TTLMs != 0 {
+				t.Errorf("%s: %+v", v, c)
 			}
 		}
 	}

@@ -54,11 +54,15 @@ func (e *Endpoint) foreign(r *http.Request) string {
 	if !slices.Contains(e.cfg.Hosts, host) {
 		return "the Host header names another server; allowed are: " + strings.Join(e.cfg.Hosts, ", ")
 	}
-	if o := r.Header.Get("Origin"); o != "" && !slices.Contains(e.cfg.Origins, o) {
+	if o := r.Header.Get("Origin"); o != "" && !own(o, r.Host) && !slices.Contains(e.cfg.Origins, o) {
 		return "the Origin header is not allowed"
 	}
 	return ""
 }
+
+// own reports that an origin is this server itself, by the name and port that the request was
+// sent to: a page from there was served here.
+func own(origin, host string) bool { return origin == "http://"+host || origin == "https://"+host }
 
 var errNotBearer = errors.New("the Authorization header is not of the form: Bearer TOKEN")
 

@@ -23,7 +23,7 @@ func (s *Scope) listTools(ctx context.Context, r *mcp.ListToolsRequest) (*mcp.Li
 		tables = append(tables, set.tools)
 	}
 	shown, next := page(tables, after, s.endpoint.cfg.PageSize)
-	res := &mcp.ListToolsResult{Tools: []*mcp.Tool{}, NextCursor: cursorOf(next)}
+	res := &mcp.ListToolsResult{Cacheable: private(mcp.Cacheable{}), Tools: []*mcp.Tool{}, NextCursor: cursorOf(next)}
 	for _, e := range shown {
 		res.Tools = append(res.Tools, e.Info().(*offer).tool)
 	}
@@ -39,7 +39,7 @@ func (s *Scope) listResources(r *mcp.ListResourcesRequest) (*mcp.ListResourcesRe
 	if err != nil {
 		return nil, err
 	}
-	res := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}, NextCursor: next}
+	res := &mcp.ListResourcesResult{Cacheable: private(mcp.Cacheable{}), Resources: []*mcp.Resource{}, NextCursor: next}
 	for _, e := range shown {
 		res.Resources = append(res.Resources, e.Info().(*mcp.Resource))
 	}
@@ -55,7 +55,7 @@ func (s *Scope) listTemplates(r *mcp.ListResourceTemplatesRequest) (*mcp.ListRes
 	if err != nil {
 		return nil, err
 	}
-	res := &mcp.ListResourceTemplatesResult{ResourceTemplates: []*mcp.ResourceTemplate{}, NextCursor: next}
+	res := &mcp.ListResourceTemplatesResult{Cacheable: private(mcp.Cacheable{}), ResourceTemplates: []*mcp.ResourceTemplate{}, NextCursor: next}
 	for _, e := range shown {
 		res.ResourceTemplates = append(res.ResourceTemplates, e.Info().(*pattern).template)
 	}

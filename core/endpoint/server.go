@@ -24,7 +24,9 @@ func newServer(s *Scope) *mcp.Server {
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{ListChanged: true},
+			Logging:   &mcp.LoggingCapabilities{}, // bodies may, through their request's session
 		},
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { *c = private(*c) },
 	})
 	s.server = server
 	s.notify(toolsChanged | resourcesChanged)
@@ -40,6 +42,13 @@ func (s *Scope) notify(what notice) {
 	if what&resourcesChanged != 0 {
 		s.server.AddResource(&mcp.Resource{Name: hiddenResource, URI: hiddenResource}, deliverRead)
 	}
+}
+
+// private marks what may be cached at most by who asked: a proxy must not show one tenant what
+// another was shown, and the protocol's default is that it may.
+func private(c mcp.Cacheable) mcp.Cacheable {
+	c.CacheScope = "private"
+	return c
 }
 
 // delivery is a request on its way through the SDK to an entry.
