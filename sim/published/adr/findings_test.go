@@ -40,10 +40,10 @@ var findings = []finding{
 	{"plan-first", on(func(o *adr.Options) { o.PlanReadFirst = true }), []adr.Fate{{adr.Lives, adr.Absent, false}}, nil, unplanned, adr.Literal(mended)},
 	{"plan-first-foreign", on(func(o *adr.Options) { o.PlanReadFirst, o.MissingDenies = true, true }), []adr.Fate{{adr.Drops, adr.Full, true}}, up, foreign, adr.Literal(mended)},
 	{"parked", on(func(o *adr.Options) { o.DropParks = true }), []adr.Fate{{adr.Drops, adr.Absent, true}}, up, hangs, adr.Literal(mended)},
-	{"before-takeover", adr.Before(), []adr.Fate{{adr.Drops, adr.Full, false}}, up, refused, adr.Literal(mended)},
-	{"before-duplicate", adr.Before(), []adr.Fate{{adr.Lives, adr.Full, false}}, up, unplanned, adr.Literal(mended)},
+	{"before-takeover", adr.Before(), []adr.Fate{{adr.Drops, adr.Full, false}}, up, refused, adr.Literal(adr.Options{})},
+	{"before-duplicate", adr.Before(), []adr.Fate{{adr.Lives, adr.Full, false}}, up, unplanned, adr.Literal(adr.Options{})},
 	{"before-late-stop", adr.Before(), []adr.Fate{{adr.Stops, adr.Full, false}, {adr.StopsLate, adr.Full, false}}, up, survivor, adr.Literal(mended)},
-	{"before-hang", adr.Before(), []adr.Fate{{adr.Drops, adr.Absent, true}}, up, hangs, adr.Literal(mended)},
+	{"before-hang", adr.Before(), []adr.Fate{{adr.Drops, adr.Absent, true}}, up, hangs, adr.Literal(adr.Options{})},
 }
 
 func survivor(w adr.Wrong) bool  { return w.Survivor }
