@@ -39,7 +39,7 @@ func serveAdapter() int {
 
 func (g *goDriver) Capabilities(context.Context) (adapter.Capabilities, error) {
 	return adapter.Capabilities{Protocol: adapter.Version, Name: "the reference daemon, through Go",
-		Capabilities: []string{"restart", "idle-timeout", "connect-timeout", "call-timeout", "grace", "cancel"}}, nil
+		Capabilities: []string{"restart", "rename", "idle-timeout", "connect-timeout", "call-timeout", "grace", "cancel"}}, nil
 }
 
 func (g *goDriver) Start(ctx context.Context, s adapter.Start) (err error) {
@@ -62,7 +62,14 @@ func (g *goDriver) Start(ctx context.Context, s adapter.Start) (err error) {
 	if g.d, err = t.launch(v, nil); err != nil {
 		return err
 	}
-	return g.d.ready(ctx)
+	if err := g.d.ready(ctx, 0); err != nil {
+		return err
+	}
+	agents, err := g.d.client.ListAgents(ctx) // of the run before in this home
+	for _, a := range agents {
+		g.ids[a.GetName()] = a.GetId()
+	}
+	return err
 }
 
 func (g *goDriver) Stop(ctx context.Context) error {
@@ -104,6 +111,17 @@ func (g *goDriver) Delete(ctx context.Context, agent, name string) error {
 		return no(g.d.client.DeleteMcp(ctx, g.id(agent), name))
 	}
 	return no(g.d.client.DeleteAgent(ctx, g.id(agent)))
+}
+
+func (g *goDriver) Rename(ctx context.Context, agent, to string) error {
+	if _, err := g.d.client.RenameAgent(ctx, g.id(agent), to); err != nil {
+		return no(err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ids[to] = g.ids[agent]
+	delete(g.ids, agent)
+	return nil
 }
 
 func word(s string) string { return strings.ToLower(s[strings.LastIndexByte(s, '_')+1:]) }
@@ -202,7 +220,8 @@ func TestAdapters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			Test(t, target, "first-call-spawns", "64-callers-one-spawn", "token-rotation", "cancel-leaves-state", "reconnects-join",
-				"error-texts", "upsert-says-what-failed", "one-of-two-owners-leaves", "frame-empty")
+				"error-texts", "upsert-says-what-failed", "one-of-two-owners-leaves", "frame-empty", "rename-keeps-processes",
+				"registration-starts-nothing")
 		})
 	}
 }

@@ -11,7 +11,7 @@ const auditID = "leaves-nothing-behind"
 
 // auditCheck describes it in lists. It has nothing to run: it watches all others.
 func auditCheck() Check {
-	return Check{ID: auditID, Title: "Every daemon stops on SIGTERM with exit code 0, and no process of it is left.",
+	return Check{ID: auditID, Title: "Every daemon stops with exit code 0 when it is asked to, by SIGTERM or -stop-signal, and no process of it is left.",
 		Clauses: []string{"SH-1", "PR-1", "PR-2"}}
 }
 

@@ -37,7 +37,8 @@ var byHandNeeds = map[string][]Capability{
 	"wrong-types": {Frames}, "duplicate-mcps": {Frames}, "duplicate-agent": {Frames}, "reconnect-unknown": {},
 	"registration-starts-nothing": {Restart, Rename}, "64-callers-one-spawn": {}, "connects-side-by-side": {}, "credentials-apart": {},
 	"stray-stdout": {}, "notification-first": {}, "double-reply": {}, "unknown-id-reply": {}, "server-ping": {},
-	"late-reply": {Cancel}, "error-texts": {}, "rejections-leave-state": {}, "cut-answer": {}, "stderr-flood": {},
+	"late-reply": {Cancel}, "error-texts": {}, "rejections-leave-state": {}, "error-replies-leave-state": {}, "reason-outlives-failure": {IdleTimeout},
+	"dead-agents-are-refused": {Frames}, "dead-agents-hear-nothing": {}, "cut-answer": {}, "stderr-flood": {},
 	"huge-answer": {}, "peer-stops-reading": {CallTimeout},
 	"eviction-measured": {IdleTimeout}, "connect-timeout-measured": {ConnectTimeout}, "call-timeout-measured": {CallTimeout},
 	"no-secret-shown": {}, "minimal-environment": {Process}, "overlay-by-name": {Process}, "steady-refusals-age": {IdleTimeout}, "no-inherited-descriptors": {}, "own-process-group": {},
@@ -45,7 +46,9 @@ var byHandNeeds = map[string][]Capability{
 	"sigterm-ends-everything": {Process, Grace, Frames}, "kill-9-keeps-the-acknowledged": {Process, Restart, Frames},
 	"kill-9-leaves-no-server": {Process, Frames}, "second-daemon-refused": {Process, Frames}, "unusable-home": {Process, Frames},
 	"silent-client-delays-nobody": {Frames},
-	auditID:                       {Restart},
+	timingIdle:                    {IdleTimeout}, timingRetry: {IdleTimeout}, timingSpawn: {}, timingPeers: {}, timingConnect: {ConnectTimeout}, timingReconnect: {},
+	coldStartID: {IdleTimeout},
+	auditID:     {Restart},
 }
 
 // Capabilities are what the check needs of a target.

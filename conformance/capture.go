@@ -14,7 +14,7 @@ import (
 const (
 	// CaptureSchema is the version of a capture's lines. It changes with any of them, since a
 	// judge that overlooks a field may judge wrongly.
-	CaptureSchema = 1
+	CaptureSchema = 2
 	// CaptureFile is the name of a capture in a report directory.
 	CaptureFile = "capture.jsonl"
 )
@@ -56,6 +56,7 @@ type runRecord struct {
 	Dialect   *Dialect    `json:"dialect,omitempty"` // how it wants to be spoken to
 	Started   time.Time   `json:"started"`
 	Partial   bool        `json:"partial,omitempty"`
+	Profile   Profile     `json:"profile,omitempty"` // that was asked for, if it is not the whole catalogue
 	Rerun     string      `json:"rerun,omitempty"`
 	Checks    []checkInfo `json:"checks"` // in the order of the report, without the audit
 }
@@ -135,12 +136,6 @@ const (
 	laneRunner = "runner"
 	laneDaemon = "daemon"
 )
-
-// CatalogueHash identifies what a certificate must cover: ids, titles, clauses and levels of
-// all checks of the default catalogue, and the audit.
-func CatalogueHash() string {
-	return hashJSON(append(infos(Catalogue()), auditCheck().info()))
-}
 
 func hashJSON(v any) string {
 	sum := sha256.Sum256([]byte(mustJSON(v)))

@@ -16,14 +16,14 @@ import (
 // Catalogue returns the checks of a certificate, in the order of the report: those written
 // by hand, then one for each scenario that runs live and needs nothing but the target.
 func Catalogue() []Check {
-	return slices.DeleteFunc(Everything(), func(c Check) bool { return len(c.Needs) > 0 || c.ID == auditID })
+	return slices.DeleteFunc(Everything(), func(c Check) bool { return len(c.Needs) > 0 || c.only != "" || c.ID == auditID })
 }
 
 // Everything returns all checks, to be listed: those that need more than the target and run
 // only by name, and the audit of what was left behind, which ends every run.
 func Everything() []Check {
 	return slices.Concat(frameChecks(), inputChecks(), gateChecks(), replyChecks(), timeChecks(), secretChecks(),
-		processChecks(), homeChecks(), scenarioChecks(), []Check{auditCheck()})
+		processChecks(), homeChecks(), deadChecks(), scenarioChecks(), timingChecks(), coldStartChecks(), []Check{auditCheck()})
 }
 
 // Find returns the checks with the given ids, in the order of the catalogue. An unknown id

@@ -68,6 +68,13 @@ func TestEveryHandWrittenCheckHasAMutant(t *testing.T) {
 		"stray-stdout":              "notification-first",
 		"unknown-id-reply":          "double-reply",
 		"stderr-flood":              "notification-first",
+		timingIdle:                  "eviction-measured",
+		coldStartID:                 "eviction-measured",
+		timingRetry:                 "steady-refusals-age",
+		timingSpawn:                 "64-callers-one-spawn",
+		timingPeers:                 "connects-side-by-side",
+		timingConnect:               "connect-timeout-measured",
+		timingReconnect:             "reconnect-of-a-hung-peer",
 	}
 	proven := map[string]bool{}
 	for _, e := range expectations {

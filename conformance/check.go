@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -21,6 +20,7 @@ type Check struct {
 	// when it is asked for by name.
 	Needs []string
 
+	only  Profile       // runs in no other profile than this one, and is no part of a certificate
 	cost  time.Duration // roughly what it takes; long ones are started first
 	quiet bool          // measures times: nothing runs beside it
 	timed bool          // its margins are times: a noisy window is discarded
@@ -77,8 +77,8 @@ func (p *probe) started() bool { return len(p.all()) > 0 }
 // endedByItself says which daemon ended although nobody asked it to.
 func (p *probe) endedByItself() string {
 	for _, r := range p.all() {
-		if d := r.daemon; d.adapter == nil && d.gone() && !d.asked() {
-			return fmt.Sprintf("the daemon ended by itself (%s), last words: %s", d.cmd.ProcessState, r.say(d.log.last(3)))
+		if ended := r.daemon.mishap(); ended != "" {
+			return r.say("the daemon " + ended)
 		}
 	}
 	return ""

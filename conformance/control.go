@@ -33,6 +33,7 @@ type control struct {
 	mu     sync.Mutex
 	stalls []stall // delays over a period
 	worst  time.Duration
+	fired  int           // readings of the timer
 	spawn  time.Duration // the quickest start of a process so far
 }
 
@@ -53,9 +54,7 @@ func (c *control) watchSpawns(exe string) {
 	defer tick.Stop()
 	for {
 		began := time.Now()
-		bounded, end := context.WithTimeout(ctx, spawnBound)
-		_ = exec.CommandContext(bounded, exe, "peer", "-h").Run() // how long it took is all that matters
-		end()
+		startOf(ctx, exe)
 		c.recordSpawn(began, time.Now())
 		select {
 		case <-tick.C:
@@ -63,6 +62,15 @@ func (c *control) watchSpawns(exe string) {
 			return
 		}
 	}
+}
+
+// startOf is how long a process takes that starts and ends.
+func startOf(ctx context.Context, exe string) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, spawnBound)
+	defer cancel()
+	began := time.Now()
+	_ = exec.CommandContext(ctx, exe, "peer", "-h").Run() // how long it took is all that matters
+	return time.Since(began)
 }
 
 // recordSpawn takes what a start needed beyond the quickest one for a stall at its beginning.
@@ -86,11 +94,18 @@ func (c *control) watchTimer() {
 		timer.Reset(controlPeriod)
 		select {
 		case <-timer.C:
+			c.fire()
 			c.record(due, time.Now())
 		case <-c.stop:
 			return
 		}
 	}
+}
+
+func (c *control) fire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fired++
 }
 
 func (c *control) record(due, now time.Time) {
@@ -121,7 +136,7 @@ func (c *control) overshoot(from, to time.Time) time.Duration {
 func (c *control) noise() Noise {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := Noise{PeriodMS: ms(controlPeriod), WorstMS: ms(c.worst), Stalls: len(c.stalls), SpawnMS: ms(c.spawn)}
+	n := Noise{PeriodMS: ms(controlPeriod), WorstMS: ms(c.worst), Stalls: len(c.stalls), SpawnMS: ms(c.spawn), Readings: c.fired}
 	for _, s := range c.stalls {
 		if s.to.Sub(s.from) > 10*controlPeriod {
 			n.LongStalls++

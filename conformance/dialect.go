@@ -15,13 +15,15 @@ import (
 // Dialect is how a target wants to be spoken to, and why the runner thinks so: it is found out
 // by probing, never assumed.
 type Dialect struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version,omitempty"` // by the daemon's own word
-	Because []string `json:"because"`
+	Name     string   `json:"name"`
+	Version  string   `json:"version,omitempty"`  // by the daemon's own word
+	Detected []string `json:"detected,omitempty"` // in a few words each
+	Because  []string `json:"because"`
 
-	byName bool         // agents are addressed by name
-	primes bool         // declarations come into force with the agent's next run
-	lacks  []Capability // what the dialect has no words for
+	byName    bool         // agents are addressed by name
+	primes    bool         // declarations come into force with the agent's next run
+	announces bool         // registering an unchanged declaration announces its standing once more
+	lacks     []Capability // what the dialect has no words for
 }
 
 // The dialects.
@@ -36,7 +38,11 @@ func (d *Dialect) String() string {
 	if d == nil {
 		return ""
 	}
-	text := d.Name + ", because " + strings.Join(d.Because, "; ")
+	text := d.Name
+	if len(d.Detected) > 0 {
+		text += "; detected: " + strings.Join(d.Detected, ", ")
+	}
+	text += "; because " + strings.Join(d.Because, "; ")
 	if d.Version != "" {
 		text += "; it calls itself " + d.Version
 	}
@@ -47,6 +53,7 @@ func (d *Dialect) String() string {
 const (
 	probeAgent = "mayfly-probe"
 	probeMCP   = "probe"
+	proofMCP   = "proof"
 )
 
 // Bounds of the probing.
@@ -66,7 +73,7 @@ func detect(ctx context.Context, r *rig) (*Dialect, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeBound)
 	defer cancel()
 	p := &probing{r: r, c: wire.NewClient(r.daemon.network, r.daemon.address), d: &Dialect{Name: dialectDeclares}}
-	for _, step := range []func(context.Context) error{p.version, p.addressing, p.sessions, p.registration} {
+	for _, step := range []func(context.Context) error{p.version, p.addressing, p.sessions, p.registration, p.announcements} {
 		if err := step(ctx); err != nil {
 			p.cleanUp(context.WithoutCancel(ctx))
 			return nil, wrongDialect(err)
@@ -87,10 +94,6 @@ type probing struct {
 	id string // of the probe's agent; its name where there are no ids
 }
 
-func (p *probing) because(format string, args ...any) {
-	p.d.Because = append(p.d.Because, fmt.Sprintf(format, args...))
-}
-
 func (p *probing) version(ctx context.Context) error {
 	stats, err := p.c.Stats(ctx)
 	if _, refused := errors.AsType[*wire.Error](err); refused {
@@ -102,7 +105,7 @@ func (p *probing) version(ctx context.Context) error {
 
 // addressing declares a server that is never connected, and looks for the id of its agent.
 func (p *probing) addressing(ctx context.Context) error {
-	config := agentConfig(mcp{Name: probeMCP, Command: p.r.executable("@probe")})
+	config := p.config()
 	info, err := p.c.CreateAgent(ctx, probeAgent, config)
 	if _, refused := errors.AsType[*wire.Error](err); refused {
 		if cleared := p.clear(ctx); cleared != nil { // one of a run that was killed
@@ -115,12 +118,12 @@ func (p *probing) addressing(ctx context.Context) error {
 	}
 	p.id = info.GetId()
 	if p.id != "" {
-		p.because("a new agent came with an id of %d characters", len(p.id))
+		p.d.find("agents by id", "a new agent came with an id of %d characters", len(p.id))
 		return nil
 	}
 	p.id, p.d.byName, p.d.Name = probeAgent, true, dialectByName
 	p.d.lacks = append(p.d.lacks, Ids)
-	p.because("a new agent came without an id")
+	p.d.find("agents by name", "a new agent came without an id")
 	return nil
 }
 
@@ -137,8 +140,13 @@ func (p *probing) delete(ctx context.Context, id string) error {
 	if id != "" && id != probeAgent {
 		return p.c.DeleteAgent(ctx, id)
 	}
-	m := wire.Request(&pb.DeleteAgentMsg{})
-	m.GetDeleteAgent().ProtoReflect().SetUnknown(oldField(nil, 1, probeAgent))
+	q := &pb.DeleteAgentMsg{}
+	q.ProtoReflect().SetUnknown(oldField(nil, 1, probeAgent))
+	return p.ask(ctx, wire.Request(q))
+}
+
+// ask makes a request that the client has no words for.
+func (p *probing) ask(ctx context.Context, m *pb.ClientMessage) error {
 	conn, err := wire.Dial(ctx, p.r.daemon.network, p.r.daemon.address)
 	if err != nil {
 		return err
@@ -156,12 +164,12 @@ func (p *probing) sessions(ctx context.Context) error {
 	case !ok && err != nil:
 		return fmt.Errorf("cancelling an unknown session: %w", err)
 	case err == nil:
-		p.because("it cancels sessions by handle, even unknown ones")
+		p.d.find("session handles", "it cancels sessions by handle, even unknown ones")
 	case refused.Code == 400:
 		p.d.lacks = append(p.d.lacks, Cancel)
-		p.because("it does not know the request that cancels a session by its handle")
+		p.d.find("no session handles", "it does not know the request that cancels a session by its handle")
 	default:
-		p.because("it knows session handles")
+		p.d.find("session handles", "it knows session handles")
 	}
 	return nil
 }
@@ -174,7 +182,7 @@ func (p *probing) registration(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("listing a declaration: %w", err)
 	case known:
-		p.because("a declaration was in force %v after its agent was made", took.Round(10*time.Millisecond))
+		p.d.find("registration when declared", "a declaration was in force %v after its agent was made", took.Round(10*time.Millisecond))
 		return nil
 	}
 	if err := prime(ctx, p.c, p.id); err != nil {
@@ -187,7 +195,7 @@ func (p *probing) registration(ctx context.Context) error {
 	if !p.d.byName {
 		p.d.Name = dialectPrimes
 	}
-	p.because("a declaration had no state for %v, and got one %v after a run of its agent", registerBound, took.Round(10*time.Millisecond))
+	p.d.find("registration at the first run", "a declaration had no state for %v, and got one %v after a run of its agent", registerBound, took.Round(10*time.Millisecond))
 	return nil
 }
 
@@ -212,6 +220,98 @@ func (p *probing) inForce(ctx context.Context) (took time.Duration, known bool, 
 			return took, false, err
 		}
 	}
+}
+
+// announcements registers a declaration again that has not changed, between two failures of its
+// peer, and looks whether the first one is announced once more. An event is lost before the
+// subscription is in force, so another peer proves first that it is: of the probe's none is lost,
+// and none comes late that could be taken for another.
+func (p *probing) announcements(ctx context.Context) error {
+	log, err := follow(ctx, p.c)
+	if err != nil {
+		return fmt.Errorf("subscribing to events: %w", err)
+	}
+	defer log.close()
+	if err := p.prove(ctx, log); err != nil {
+		return err
+	}
+	if err := p.fail(ctx, log, "failed"); err != nil {
+		return err
+	}
+	if err := p.registerAgain(ctx); err != nil {
+		return fmt.Errorf("saying an unchanged declaration again: %w", err)
+	}
+	if err := pause(ctx, primeSettle); err != nil { // it may do so in a task of its own
+		return err
+	}
+	if err := p.fail(ctx, log, "connecting"); err != nil {
+		return err
+	}
+	seen, _, _ := log.all()
+	last := ""
+	for _, e := range seen {
+		if e.GetName() != probeMCP {
+			continue
+		}
+		word := eventWord(e.GetKind())
+		p.d.announces = p.d.announces || word == "failed" && last == "failed"
+		last = word
+	}
+	if p.d.announces {
+		p.d.find("standings announced again", "registering an unchanged declaration announced its standing once more, which only the checks of %s are shown", repeats)
+	}
+	return nil
+}
+
+// fail lets the probe, which has no program, fail once and waits for one of the events.
+func (p *probing) fail(ctx context.Context, log *eventLog, word string) error {
+	seen, _, _ := log.all()
+	if _, err := p.c.ReconnectMcp(ctx, p.id, probeMCP); err != nil {
+		return fmt.Errorf("reconnecting a declaration: %w", err)
+	}
+	return log.wait(ctx, len(seen), func(e *pb.McpEventMsg) bool {
+		return e.GetName() == probeMCP && eventWord(e.GetKind()) == word
+	})
+}
+
+// maxProof bounds the attempts at a first event.
+const maxProof = 40
+
+// prove reconnects another declaration until an event of it is seen.
+func (p *probing) prove(ctx context.Context, log *eventLog) error {
+	for range maxProof {
+		if _, err := p.c.ReconnectMcp(ctx, p.id, proofMCP); err != nil {
+			return fmt.Errorf("reconnecting a declaration: %w", err)
+		}
+		soon, cancel := context.WithTimeout(ctx, proofPatience)
+		err := log.wait(soon, 0, func(e *pb.McpEventMsg) bool { return e.GetName() == proofMCP })
+		cancel()
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%d reconnects of a server were announced to no subscriber", maxProof)
+}
+
+// config is that of the probe's agent. Its servers have no program.
+func (p *probing) config() string {
+	command := p.r.executable("@probe")
+	return agentConfig(mcp{Name: probeMCP, Command: command}, mcp{Name: proofMCP, Command: command, Args: []string{"proof"}})
+}
+
+// registerAgain brings the probe's declaration into force once more.
+func (p *probing) registerAgain(ctx context.Context) error {
+	if p.d.primes {
+		return prime(ctx, p.c, p.id)
+	}
+	config := p.config()
+	if !p.d.byName {
+		_, err := p.c.UpdateAgent(ctx, p.id, config)
+		return err
+	}
+	q := &pb.UpdateAgentMsg{Config: config}
+	q.ProtoReflect().SetUnknown(oldField(nil, 1, probeAgent))
+	return p.ask(ctx, wire.Request(q))
 }
 
 // cleanUp takes the probe's agent away.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,6 +136,7 @@ func (d *named) answer(_ context.Context, _ *wire.Client, _ *pb.ClientMessage, m
 type lazy struct {
 	named
 	never bool
+	deaf  bool // to upserts, too, which have to connect by themselves
 }
 
 func (d *lazy) request(m *pb.ClientMessage) *pb.ServerMessage {
@@ -145,6 +147,10 @@ func (d *lazy) request(m *pb.ClientMessage) *pb.ServerMessage {
 		d.runs[q.GetAgent()] = "ran"
 	case *pb.UpdateAgentMsg:
 		delete(d.runs, q.GetAgent())
+	case *pb.UpsertMcpMsg:
+		if d.deaf {
+			delete(d.runs, q.GetAgent())
+		}
 	case *pb.ReconnectMcpMsg:
 		if d.runs[q.GetAgent()] == "" {
 			return wire.Refusal(500, "mcp '"+q.GetName()+"' is not registered for agent '"+q.GetAgent()+"'")
@@ -160,6 +166,26 @@ func (d *lazy) answer(_ context.Context, _ *wire.Client, asked *pb.ClientMessage
 		for _, row := range m.GetMcpList().GetMcps() {
 			row.Status = pb.McpStatus_MCP_STATUS_UNKNOWN
 		}
+	}
+	if q := asked.GetUpsertMcp(); q != nil && d.deaf && d.runs[q.GetAgent()] == "" && m.GetMcpInfo() != nil {
+		m.GetMcpInfo().Status = pb.McpStatus_MCP_STATUS_UNKNOWN
+	}
+	return m
+}
+
+// loud is a daemon that tells the same failure twice. The first event of an attempt has to serve
+// for it, since nothing can be told here that the daemon behind has not told.
+type loud struct {
+	plain
+	mu   sync.Mutex
+	told bool
+}
+
+func (d *loud) answer(_ context.Context, _ *wire.Client, _ *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := m.GetMcpEvent(); e.GetName() == probeMCP && !d.told {
+		e.Kind, d.told = pb.McpEventKind_MCP_EVENT_KIND_FAILED, true
 	}
 	return m
 }
@@ -209,10 +235,51 @@ func TestDialects(t *testing.T) {
 	}
 }
 
+// TestDetected: what a target needs is in its report, in a few words each.
+func TestDetected(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		dialect translator
+		want    string
+	}{
+		{plain{}, "detected: agents by id, session handles, registration when declared; because"},
+		{&loud{}, "detected: agents by id, session handles, registration when declared, standings announced again; because"},
+		{&named{*newByName()}, "detected: agents by name, no session handles, registration when declared; because"},
+	} {
+		report, err := Run(t.Context(), speaking(t, tt.dialect), Options{Checks: []Check{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(report.Summary(), tt.want) {
+			t.Errorf("nothing says %q in\n%s", tt.want, report.Summary())
+		}
+	}
+}
+
+// TestNothingHelpsAnUpsert: where declarations wait for a run, an upsert that does so, too, fails
+// the check about upserts.
+func TestNothingHelpsAnUpsert(t *testing.T) {
+	t.Parallel()
+	checks, err := Find("upsert-answers", "first-call-spawns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Run(t.Context(), speaking(t, &lazy{named: named{*newByName()}, deaf: true}), Options{Checks: checks, patience: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Checks {
+		switch {
+		case r.ID == "upsert-answers" && (r.Verdict != Fail || !strings.Contains(r.Evidence, "MCP_STATUS_UNKNOWN")), r.ID == "first-call-spawns" && r.Verdict != Pass:
+			t.Errorf("%s is %s: %s", r.ID, r.Verdict, r.Evidence)
+		}
+	}
+}
+
 // TestAnUnknownDialect is no target to judge.
 func TestAnUnknownDialect(t *testing.T) {
 	t.Parallel()
-	_, err := Run(t.Context(), speaking(t, &lazy{named{*newByName()}, true}), Options{Checks: []Check{}})
+	_, err := Run(t.Context(), speaking(t, &lazy{named: named{*newByName()}, never: true}), Options{Checks: []Check{}})
 	if err == nil || !strings.Contains(err.Error(), "a dialect of the protocol that the checks do not know") {
 		t.Errorf("%v", err)
 	}

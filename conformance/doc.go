@@ -26,8 +26,10 @@
 // of its configuration, the address of a daemon that runs already, or an adapter (package
 // adapter), which may as well be Go functions in [Target].Driver. Before a run the target is
 // probed for its dialect: whether agents have ids, whether declarations come into force at once
-// or with a run. What it needs is reported with the reasons, and relays translate, so that all
-// targets get the same checks. A check names the capabilities that it needs of a target; what
+// or with a run, whether standings are announced again, on which signal it ends in order. What
+// it needs is reported with the reasons, and relays translate, so that all targets get the same
+// checks. Nothing helps where a clause asks for the very thing: an upsert is never primed, and
+// the checks of CL-6 see every announcement. A check names the capabilities that it needs of a target; what
 // is lacking makes it NOT-APPLICABLE, and so does a daemon that the runner must not end. In
 // another repository [Test] makes subtests of a run.
 //
@@ -41,8 +43,28 @@
 //	HARNESS-ERROR   something of ours or around us broke; it says nothing about the daemon
 //
 // The level of a check follows from its first clause: MUST is stated by RFC 0204 or ADR-0068,
-// SHOULD is implied by them, FIELD is a stricter rule of our own. [Report.Outcome] is the
-// verdict on the whole, which SHOULD and FIELD failures do not change.
+// SHOULD is implied by them, FIELD is a stricter rule of our own. What a check fails for weighs
+// as much as its level says, so nothing that is only implied is looked at by a MUST: it has a
+// check of its own.
+//
+// [Report.Outcome] is the verdict on the whole. FAIL is a MUST that failed. PASS takes every
+// MUST: one that was not observed, that noise drowned, or that no check could show because
+// none applies to the target leaves the whole INCONCLUSIVE, and the summary names the clauses.
+// Checks that were asked for by name certify nothing, so there what does not apply does not
+// count. SHOULD and FIELD failures are shown in every form of a report and do not change the
+// outcome, nor the exit code of a run, nor a certificate: the documents do not state them.
+// Who wants to be held to what they imply as well says so (-strict, or a level given to
+// Outcome), for which SHOULD counts as MUST does; FIELD never does.
+//
+// # Catalogue
+//
+// [Requirements] is the frozen list of what there is to hold: every clause that shows outside a
+// daemon, with its source, how it is observed and the checks that hold it, or the reason why
+// none can. [CatalogueVersion] names its content and [CatalogueHash] identifies it; captures
+// and certificates carry the hash. To change, add or take out a requirement is to give it
+// another version, and a test keeps the hashes of all versions. Checks come and go without
+// that: which of them a certificate must rest on is [Capture.Covers]'s matter, and the suite's
+// version says that verdicts compare. CATALOGUE.md is the list as a page.
 //
 // # Time
 //
@@ -54,6 +76,19 @@
 // meanwhile, and is decided by a sequential test over many samples. Noise discards a sample
 // whatever its outcome was; too much of it is INCONCLUSIVE, never FAIL. That nothing
 // happened is believed only after a fence: a sibling that the daemon spawned afterwards.
+//
+// # Profiles
+//
+// [Full] is the catalogue, which a certificate covers. [Quick] shows every MUST of it that can
+// be seen in seconds, for a developer who waits. [Timing] measures, for some minutes: when idle
+// peers are stopped at T and 3 T in every phase of the reaper, how failures age under steady
+// calls, whether crowds of callers cause one spawn and peers wait for each other, what bounds
+// those that hang, and what a cold start costs. Samples are taken side by side over many peers
+// of one daemon, and decided over whole batches, since what ends early would count twice
+// otherwise. The run ends with an [Answer] to each question that RFC 0204 leaves open, in words
+// and numbers, with the range that was tested and how sure they are; they are made from the
+// capture, as the verdicts are. Where a machine is too noisy the verdict proposes a longer T,
+// which [WithT] takes.
 //
 // # Capture and judge
 //

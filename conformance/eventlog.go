@@ -11,6 +11,10 @@ import (
 	"github.com/mayfly-mcp/mayfly/fakes/observer"
 )
 
+// maxEvents bounds the events of one daemon, far more than any check provokes. One that sends
+// more is not listened to any longer.
+const maxEvents = 1 << 15
+
 // eventLog follows the daemon's MCP events.
 type eventLog struct {
 	stream *wire.Stream[*pb.McpEventMsg]
@@ -45,6 +49,10 @@ func (l *eventLog) loop() {
 	for {
 		e, err := l.stream.Recv()
 		l.mu.Lock()
+		if err == nil && len(l.seen) == maxEvents {
+			err = failf("the daemon sent more than %d events", maxEvents)
+			l.cancel()
+		}
 		if err == nil {
 			l.seen, l.when = append(l.seen, e), append(l.when, observer.Now())
 		} else {
@@ -87,6 +95,7 @@ func (l *eventLog) wait(ctx context.Context, from int, match func(*pb.McpEventMs
 				return nil
 			}
 		}
+		from = max(from, len(seen))
 		if err != nil {
 			return fmt.Errorf("the event stream ended: %w", err)
 		}

@@ -18,6 +18,12 @@ type toolResult struct {
 	at      int64 // observer.Now
 }
 
+// Bounds of what a run is answered with: results, and bytes of them.
+const (
+	maxResults    = 1024
+	maxResultSize = 64 << 20
+)
+
 // flight is one tool call under way.
 type flight struct {
 	handle string // of the session that it runs in
@@ -100,6 +106,7 @@ func (r *rig) run(ctx context.Context, agent, handle string, round llm.Round, st
 	}
 	defer s.Close()
 	var out []toolResult
+	size := 0
 	for {
 		e, err := s.Recv()
 		if err == io.EOF {
@@ -114,14 +121,22 @@ func (r *rig) run(ctx context.Context, agent, handle string, round llm.Round, st
 				started()
 			}
 		case *pb.StreamEvent_ToolResult:
+			if size += len(x.ToolResult.GetOutput()); size > maxResultSize || len(out) == maxResults {
+				return nil, failf("a run was answered with more than %d results or %d bytes of them", maxResults, maxResultSize)
+			}
 			out = append(out, toolResult{x.ToolResult.GetOutput(), x.ToolResult.GetIsError(), observer.Now()})
 		case *pb.StreamEvent_End:
 			if msg := x.End.GetError(); msg != "" && len(out) == 0 {
-				return out, fmt.Errorf("the run failed: %s", msg)
+				return out, &runError{msg}
 			}
 		}
 	}
 }
+
+// runError is how a run ended that called nothing.
+type runError struct{ what string }
+
+func (e *runError) Error() string { return "the run failed: " + e.what }
 
 // once makes a callback that may be nil or be called again harmless.
 func once(f func()) func() {

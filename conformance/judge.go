@@ -48,8 +48,14 @@ type ending struct {
 const (
 	seenEqual    = "equal"    // something is as expected
 	seenTimeout  = "timeout"  // something ends at a timeout, Limit
+	seenWithin   = "within"   // something ends by a bound, Limit, and may end before it
 	seenEviction = "eviction" // an unused peer is stopped after T, Limit
+	seenAgeing   = "ageing"   // a failed peer is tried again after T, Limit
+	seenSample   = "sample"   // one of a series that What names; nothing is owed, answers are made of it
 )
+
+// observationKinds are all of them.
+var observationKinds = []string{seenEqual, seenTimeout, seenWithin, seenEviction, seenAgeing, seenSample}
 
 // observation is something that was measured or compared. What was expected of an interval
 // follows from Limit and the judge's margins.
@@ -66,20 +72,24 @@ type observation struct {
 	Min       time.Duration `json:"min,omitempty"` // of what was observed
 	Max       time.Duration `json:"max,omitempty"`
 	Overshoot time.Duration `json:"overshoot,omitempty"` // of the control meanwhile
+	Grain     time.Duration `json:"grain,omitempty"`     // noise beyond which it says nothing of "late"; zero means an eighth of Limit
 }
 
 func (o observation) took() interval { return interval{o.Min, o.Max} }
 
 // allowed is the interval in which an observation must lie.
 func (m margins) allowed(o observation) interval {
-	if o.Kind == seenEviction {
+	switch o.Kind {
+	case seenEviction, seenAgeing:
 		return interval{o.Limit, o.Limit + m.tick(o.Limit)}
+	case seenWithin:
+		return interval{0, o.Limit + m.slack + o.Overshoot}
 	}
 	return interval{o.Limit, o.Limit + m.slack + o.Overshoot}
 }
 
 // look judges one observation by itself; nil means that nothing speaks against the daemon.
-// Samples of evictions are judged together, by evictions.
+// Samples of windows are judged together, by windows.
 func (m margins) look(o observation) *ruling {
 	switch bad := (&ruling{verdict: Fail, expected: o.Expected, observed: o.Observed, evidence: o.Says}); o.Kind {
 	case seenEqual:
@@ -100,19 +110,13 @@ func (m margins) look(o observation) *ruling {
 			bad.evidence = fmt.Sprintf("%s ended after %v; its timeout is %v", o.What, o.took(), o.Limit)
 			return bad
 		}
-	}
-	return nil
-}
-
-// evictionsOf gathers the samples among observations; T is zero if there are none.
-func evictionsOf(seen []observation) (t time.Duration, samples []sample) {
-	for _, o := range seen {
-		if o.Kind == seenEviction {
-			t = o.Limit
-			samples = append(samples, sample{o.took(), o.Overshoot})
+	case seenWithin:
+		if bad.expected, bad.observed = m.allowed(o).String(), o.took().String(); o.Min > m.allowed(o).max {
+			bad.evidence = fmt.Sprintf("%s ended after %v; its bound is %v", o.What, o.took(), o.Limit)
+			return bad
 		}
 	}
-	return t, samples
+	return nil
 }
 
 // ending judges how an attempt ended, with what was seen until then.
@@ -163,9 +167,8 @@ func (m margins) all(e ending, seen []observation) ruling {
 		bad[0].evidence = strings.Join(texts, "\n")
 		return bad[0]
 	}
-	if t, samples := evictionsOf(seen); len(samples) > 0 {
-		r, _ := m.evictions(t, samples)
-		return r
+	if all := windows(seen); len(all) > 0 {
+		return m.windows(all)
 	}
 	return ruling{verdict: Pass, evidence: e.Text}
 }

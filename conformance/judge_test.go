@@ -36,7 +36,7 @@ func TestDecide(t *testing.T) {
 		{0, 0, Inconclusive}, {21, 0, Inconclusive}, {22, 0, Pass}, {0, 3, Inconclusive}, {0, 4, Fail},
 		{22, 1, Inconclusive}, {36, 1, Pass}, {13, 4, Fail}, {14, 4, Inconclusive}, {27, 5, Fail}, {28, 5, Inconclusive},
 	} {
-		if got := decide(tt.clean, tt.late); got != tt.want {
+		if got := lateness.decide(tt.clean, tt.late); got != tt.want {
 			t.Errorf("%d clean and %d late are %s, want %s", tt.clean, tt.late, got, tt.want)
 		}
 	}
@@ -45,12 +45,12 @@ func TestDecide(t *testing.T) {
 func TestEvictions(t *testing.T) {
 	const quiet, loud = 20 * time.Millisecond, 600 * time.Millisecond
 	times := func(n int, x sample) []sample { return slices.Repeat([]sample{x}, n) }
-	good := sample{interval{2100 * time.Millisecond, 2200 * time.Millisecond}, quiet}
-	early := sample{interval{1800 * time.Millisecond, 1999 * time.Millisecond}, quiet}
-	edge := sample{interval{1800 * time.Millisecond, 2 * s}, quiet}
-	late := sample{interval{2521 * time.Millisecond, 2600 * time.Millisecond}, quiet}
-	excused := sample{interval{2520 * time.Millisecond, 2600 * time.Millisecond}, quiet}
-	noisy := sample{interval{9 * s, 9 * s}, loud}
+	good := sample{took: interval{2100 * time.Millisecond, 2200 * time.Millisecond}, overshoot: quiet}
+	early := sample{took: interval{1800 * time.Millisecond, 1999 * time.Millisecond}, overshoot: quiet}
+	edge := sample{took: interval{1800 * time.Millisecond, 2 * s}, overshoot: quiet}
+	late := sample{took: interval{2521 * time.Millisecond, 2600 * time.Millisecond}, overshoot: quiet}
+	excused := sample{took: interval{2520 * time.Millisecond, 2600 * time.Millisecond}, overshoot: quiet}
+	noisy := sample{took: interval{9 * s, 9 * s}, overshoot: loud}
 	for _, tt := range []struct {
 		name    string
 		samples []sample
@@ -60,20 +60,50 @@ func TestEvictions(t *testing.T) {
 		{"all within", times(22, good), Pass, false},
 		{"too few", times(21, good), Inconclusive, true},
 		{"one early is proof", append(times(30, good), early), Fail, false},
-		{"early is early in noise, too", []sample{{early.idle, loud}}, Fail, false},
+		{"early is early in noise, too", []sample{{took: early.took, overshoot: loud}}, Fail, false},
 		{"not provably early", times(22, edge), Pass, false},
 		{"four late", times(4, late), Fail, false},
 		{"late by no more than the control", times(22, excused), Pass, false},
 		{"noise proves nothing", times(24, noisy), Inconclusive, true},
+		{"more noise than samples", append(times(22, good), times(23, noisy)...), Inconclusive, true},
+		{"lates among noise decide nothing", append(times(4, late), times(5, noisy)...), Inconclusive, true},
 		{"some noise", append(times(22, good), times(10, noisy)...), Pass, false},
 	} {
-		got, more := granted.evictions(2*s, tt.samples)
+		got, more := granted.window(&window{seenEviction, 2 * s, tt.samples})
 		if got.verdict != tt.want || more != tt.more || got.evidence == "" {
 			t.Errorf("%s: %v, more %v", tt.name, &got, more)
 		}
 	}
-	if got, _ := granted.evictions(2*s, times(24, noisy)); !strings.Contains(got.evidence, "try 4s") {
+	if got, _ := granted.window(&window{seenEviction, 2 * s, times(24, noisy)}); !strings.Contains(got.evidence, "try 4s") {
 		t.Errorf("noise proposes no longer T: %s", got.evidence)
+	}
+}
+
+// TestPooledWindows: lates that are too few in each window are enough in all of them, and what is
+// mostly noise counts in none.
+func TestPooledWindows(t *testing.T) {
+	at := func(t time.Duration, clean, late, noisy int) *window {
+		w := &window{kind: seenEviction, t: t}
+		add := func(n int, x sample) { w.samples = append(w.samples, slices.Repeat([]sample{x}, n)...) }
+		add(clean, sample{took: interval{t + t/10, t + t/10}})
+		add(late, sample{took: interval{t + t/2, t + t/2}})
+		add(noisy, sample{overshoot: t, took: interval{t, t}})
+		return w
+	}
+	for _, tt := range []struct {
+		name string
+		all  []*window
+		want Verdict
+	}{
+		{"few in each, enough in both", []*window{at(5*s, 73, 7, 32), at(15*s, 90, 9, 13)}, Fail},
+		{"one alone", []*window{at(15*s, 90, 9, 13)}, Inconclusive},
+		{"the other is noise", []*window{at(5*s, 73, 7, 81), at(15*s, 90, 9, 13)}, Inconclusive},
+		{"both clean", []*window{at(5*s, 22, 0, 0), at(15*s, 22, 0, 0)}, Pass},
+		{"enough clean ones together are not enough", []*window{at(5*s, 12, 0, 0), at(15*s, 12, 0, 0)}, Inconclusive},
+	} {
+		if got := granted.windows(tt.all); got.verdict != tt.want {
+			t.Errorf("%s: %s %s", tt.name, got.verdict, got.evidence)
+		}
 	}
 }
 

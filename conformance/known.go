@@ -132,11 +132,11 @@ func (k *Known) meets(c *Result, today time.Time) (problem string) {
 	return ""
 }
 
-// Excused is the outcome without the failures that are known.
-func (r *Report) Excused() Verdict {
+// Excused is the outcome without the failures that are known; see Outcome for the levels.
+func (r *Report) Excused(also ...Level) Verdict {
 	rest := *r
 	rest.Checks = slices.DeleteFunc(slices.Clone(r.Checks), func(c Result) bool { return c.Known != nil })
-	return rest.Outcome()
+	return rest.Outcome(also...)
 }
 
 // KnownCount is how many failures are known.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayfly-mcp/mayfly/conformance/adapter"
 	"github.com/mayfly-mcp/mayfly/core/wire"
+	"github.com/mayfly-mcp/mayfly/fakes/observer"
 )
 
 // Bounds of a daemon under test.
@@ -22,7 +23,6 @@ const (
 	startBound = 30 * time.Second // from exec to the first Ping, on a slow machine
 	reachBound = 10 * time.Second // to the first Pong of a daemon that runs already
 	stopBound  = 20 * time.Second // added to the daemon's own stop ladder
-	maxLog     = 1 << 20          // bytes of stderr kept
 )
 
 // start runs the target for a rig, or reaches it where it runs, and returns when it answers.
@@ -41,7 +41,7 @@ func (t Target) start(ctx context.Context, r *rig) (d *daemon, err error) {
 			return nil, err
 		}
 	}
-	if err := d.ready(ctx); err != nil {
+	if err := d.ready(ctx, t.bound); err != nil {
 		d.kill()
 		d.lastSaid()
 		if last := d.log.last(5); last != "" {
@@ -93,13 +93,14 @@ func (t Target) process(v values, env []string) *daemon {
 	}
 	d := &daemon{
 		cmd: exec.Command(argv[0], argv[1:]...), log: &tail{},
-		exited: make(chan struct{}), silent: make(chan struct{}),
+		exited: make(chan struct{}), silent: make(chan struct{}), ask: t.stopSignal(),
 	}
 	d.cmd.Env = append(t.environ(), env...)
 	for _, entry := range t.Vars {
 		d.cmd.Env = append(d.cmd.Env, v.fill(entry))
 	}
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the runner, which then stops the daemon
+	d.cmd.Env = append(d.cmd.Env, observer.HomeVar+"="+filepath.Dir(v.home)) // the whole rig's
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                  // Ctrl-C is for the runner, which then stops the daemon
 	return d
 }
 
@@ -189,7 +190,7 @@ func (t Target) begin(ctx context.Context, d *daemon, v values, r *rig) error {
 // capabilitiesNamed reads what an adapter says it can do. A word that nobody knows is a typing error, which
 // would quietly leave checks out.
 func capabilitiesNamed(words []string) (out []Capability, err error) {
-	known := []Capability{Restart, Cancel, IdleTimeout, ConnectTimeout, CallTimeout, Grace}
+	known := []Capability{Restart, Rename, Cancel, IdleTimeout, ConnectTimeout, CallTimeout, Grace}
 	for _, w := range words {
 		if !slices.Contains(known, Capability(w)) {
 			return nil, fmt.Errorf("the adapter names a capability %q, which does not exist; there are %v", w, known)

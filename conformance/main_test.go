@@ -19,9 +19,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "serve":
-			os.Exit(serve(append([]string{""}, os.Args[2:]...)))
+			os.Exit(serve(append([]string{""}, os.Args[2:]...), os.Interrupt, syscall.SIGTERM))
+		case "serve-until-interrupt": // SIGTERM ends it out of order
+			os.Exit(serve(append([]string{""}, os.Args[2:]...), os.Interrupt))
 		case "mutant":
-			os.Exit(serve(os.Args[2:]))
+			os.Exit(serve(os.Args[2:], os.Interrupt, syscall.SIGTERM))
+		case certifyWord:
+			os.Exit(certifyAll())
 		case "adapter":
 			os.Exit(serveAdapter())
 		}
@@ -29,9 +33,9 @@ func TestMain(m *testing.M) {
 	os.Exit(wait.Main(m))
 }
 
-// serve is a daemon until a signal or the end of standard input.
-func serve(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+// serve is a daemon until one of the signals or the end of standard input.
+func serve(args []string, until ...os.Signal) int {
+	ctx, stop := signal.NotifyContext(context.Background(), until...)
 	defer stop()
 	return mutants.Serve(ctx, args, os.Stdin, os.Stderr)
 }

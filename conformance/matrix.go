@@ -24,7 +24,8 @@ type Row struct {
 	KilledBy   []string `json:"killed_by"`
 	Also       []string `json:"also,omitempty"` // SHOULD and FIELD checks that failed it as well
 	Problems   []string `json:"problems,omitempty"`
-	Checks     int      `json:"checks"` // that were run
+	Again      []string `json:"again,omitempty"` // outcomes that were not the expected ones and did not last
+	Checks     int      `json:"checks"`          // that were run
 	DurationMS int64    `json:"duration_ms"`
 }
 
@@ -76,6 +77,9 @@ func (m *Matrix) Write(w io.Writer) error {
 		for _, p := range r.Problems {
 			fmt.Fprintf(&b, "              ! %s\n", p)
 		}
+		for _, a := range r.Again {
+			fmt.Fprintf(&b, "              tried again, since at first %s\n", a)
+		}
 	}
 	passed, checks := 0, 0
 	for _, r := range m.Rows {
@@ -93,7 +97,7 @@ func (m *Matrix) Write(w io.Writer) error {
 // KillMatrix writes the expected matrix: a line for each pair of a mutant and a check that
 // must fail it, mutants in the order of the table, checks in that of the catalogue.
 func KillMatrix(w io.Writer) error {
-	order := append(Everything(), slowly())
+	order := append(Everything(), slowly(slowT(1)))
 	var b strings.Builder
 	for _, e := range expectations {
 		fmt.Fprintf(&b, "%s\n", e.mutant)

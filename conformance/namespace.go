@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 )
@@ -31,18 +34,21 @@ func (n *namespace) request(m *pb.ClientMessage) *pb.ServerMessage {
 		q.NewName = n.put(q.GetNewName())
 	case *pb.GetAgentMsg:
 		q.Name = n.put(q.GetName())
-	case *pb.StreamMsg:
-		q.SessionHandle = n.put(q.GetSessionHandle())
-	case *pb.SendMsg:
-		q.SessionHandle = n.put(q.GetSessionHandle())
-	case *pb.CreateSessionMsg:
-		q.SessionHandle = n.put(q.GetSessionHandle())
-	case *pb.CancelStreamMsg:
-		q.SessionHandle = n.put(q.GetSessionHandle())
-	case *pb.KillMsg:
-		q.SessionHandle = n.put(q.GetSessionHandle())
+	default:
+		reword(q, "session_handle", n.put)
 	}
 	return nil
+}
+
+// reword passes one text of a request through f, if the request has a field of that name.
+func reword(m proto.Message, field protoreflect.Name, f func(string) string) {
+	if m == nil {
+		return // an empty envelope, or one with a tag that nobody knows
+	}
+	r := m.ProtoReflect()
+	if d := r.Descriptor().Fields().ByName(field); d != nil && d.Kind() == protoreflect.StringKind && !d.IsList() {
+		r.Set(d, protoreflect.ValueOfString(f(r.Get(d).String())))
+	}
 }
 
 // put adds the prefix, but not to an empty name: that one is to be refused.

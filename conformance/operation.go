@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 	"github.com/mayfly-mcp/mayfly/fakes/llm"
+	"github.com/mayfly-mcp/mayfly/fakes/observer"
 	"github.com/mayfly-mcp/mayfly/scenarios"
 )
 
@@ -25,15 +28,20 @@ type operation struct {
 
 	mu        sync.Mutex
 	result    string
+	shown     *toolResult // of a call or listing that has ended: what the model saw
 	cancelled bool
 	err       error // the harness or the daemon broke; no answer to a query
 }
 
 // outcome is the operation's result as scenarios write it.
-func (o *operation) outcome() string {
+func (w *world) outcome(o *operation) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.result
+	if o.shown == nil || o.cancelled {
+		return o.result
+	}
+	arrived, answered := w.followed(o.mark, o.shown.at)
+	return resultWord(*o.shown, arrived, answered)
 }
 
 func (o *operation) end(result string, err error) {
@@ -146,21 +154,60 @@ func (w *world) round(ctx context.Context, o *operation, agent string, call llm.
 		if len(results) == 0 {
 			return "cancelled", nil
 		}
-		return resultWord(results[0]), nil
+		o.mu.Lock()
+		o.shown = &results[0]
+		o.mu.Unlock()
+		return "ended", nil
 	}
 }
 
-// resultWord classifies what the model saw, by the texts of WIRE.md §5.
-func resultWord(r toolResult) string {
+// Beginnings of what a model reads (SPEC CA-3).
+const (
+	saysRejected = "mcp tool error: "
+	saysLost     = "mcp call failed: "
+)
+
+// resultWord classifies what the model saw. What became of the call is the servers' to say and
+// not the daemon's words: one that reached nobody was refused, however that is told. The words
+// decide alone between a server's no and a loss; where they are others than CA-3 has, which is
+// a matter of the check for it, the servers decide that as well.
+func resultWord(r toolResult, arrived, answered bool) string {
 	switch {
 	case !r.isError:
 		return "ok"
-	case strings.HasPrefix(r.text, "mcp tool error: "):
+	case strings.HasPrefix(r.text, saysRejected):
 		return "rejected"
-	case strings.HasPrefix(r.text, "mcp call failed: "):
-		return "transport"
+	case !arrived:
+		return "refused"
+	case answered && !strings.HasPrefix(r.text, saysLost):
+		return "rejected"
 	}
-	return "refused"
+	return "transport"
+}
+
+// followed tells from the servers' reports whether the call with a mark reached one, and
+// whether it was answered before its result was read.
+func (w *world) followed(mark string, read int64) (arrived, answered bool) {
+	var call observer.Report
+	for _, rep := range w.rig.ctl.Journal() {
+		switch {
+		case rep.Kind == observer.Received && rep.Method == "tools/call" && marked(rep.Params, mark):
+			call, arrived = rep, true
+		case arrived && rep.Kind == observer.Sent && rep.Method == "" && rep.PID == call.PID && bytes.Equal(rep.ID, call.ID):
+			answered = answered || rep.Time <= read
+		}
+	}
+	return arrived, answered
+}
+
+// marked reports whether the parameters of a call are those with a mark.
+func marked(params json.RawMessage, mark string) bool {
+	var p struct {
+		Arguments struct {
+			Text string `json:"text"`
+		} `json:"arguments"`
+	}
+	return json.Unmarshal(params, &p) == nil && p.Arguments.Text == mark
 }
 
 // settled classifies the answer to a reconnect or an upsert.

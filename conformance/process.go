@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,9 +32,10 @@ type daemon struct {
 	bridge  *adapter.Bridge
 	can     adapter.Capabilities
 	log     *tail
-	ending  atomic.Bool   // we asked it to end, or killed it
-	exited  chan struct{} // closed when the process was waited for
-	silent  chan struct{} // closed when nobody is left who could say anything
+	ask     syscall.Signal // that asks it to end
+	ending  atomic.Bool    // we asked it to end, or killed it
+	exited  chan struct{}  // closed when the process was waited for
+	silent  chan struct{}  // closed when nobody is left who could say anything
 }
 
 // run starts the process. What it says is followed until nobody can say anything more.
@@ -110,11 +112,14 @@ func (d *daemon) watch(r *os.File, open io.Closer) {
 // ready waits until the daemon answers a Ping. It asks at the line that announces readiness,
 // and every now and then for daemons that announce nothing. A daemon that runs already is asked
 // once.
-func (d *daemon) ready(ctx context.Context) error {
-	bound := startBound
+//
+// A bound of zero means the constants.
+func (d *daemon) ready(ctx context.Context, bound time.Duration) error {
+	usual := startBound
 	if d.cmd == nil {
-		bound = reachBound
+		usual = reachBound
 	}
+	bound = cmp.Or(bound, usual)
 	ctx, cancel := context.WithTimeoutCause(ctx, bound, errNoAnswer)
 	defer cancel()
 	if d.cmd == nil {
@@ -131,7 +136,7 @@ func (d *daemon) ready(ctx context.Context) error {
 		case <-d.exited:
 			return fmt.Errorf("the daemon ended before it answered: %s", d.cmd.ProcessState)
 		case <-ctx.Done():
-			return fmt.Errorf("the daemon did not answer on its socket within %v: %w; is the socket below the home where -socket says?", startBound, context.Cause(ctx))
+			return fmt.Errorf("the daemon did not answer on its socket within %v: %w; is the socket below the home where -socket says?", bound, context.Cause(ctx))
 		}
 		err := d.client.Ping(ctx)
 		if err == nil {
@@ -205,11 +210,11 @@ func (d *daemon) door() (network, address string) {
 	return d.network, d.address
 }
 
-// terminate asks the daemon to end, as an operator does.
-func (d *daemon) terminate() {
+// terminate asks the daemon to end, as an operator does, by the signal that it wants or another.
+func (d *daemon) terminate(by syscall.Signal) {
 	d.ending.Store(true)
 	if d.cmd != nil {
-		_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
+		_ = d.cmd.Process.Signal(by) // it may be gone already
 	}
 }
 
@@ -223,8 +228,8 @@ func (d *daemon) stop(ctx context.Context, ladder time.Duration) error {
 	case d.cmd == nil, d.gone() && d.asked():
 		return nil // or the check has ended it and judged how
 	}
-	d.terminate()
-	return d.ends(ctx, ladder, "after SIGTERM")
+	d.terminate(d.ask)
+	return d.ends(ctx, ladder, "after "+signalName(d.ask))
 }
 
 // ends waits for an exit with code 0.
@@ -327,6 +332,14 @@ func (d *daemon) gone() bool {
 
 // asked reports whether the end of the daemon is our doing.
 func (d *daemon) asked() bool { return d.ending.Load() }
+
+// mishap says how the daemon ended although nobody asked it to, and is empty if it did not.
+func (d *daemon) mishap() string {
+	if d.adapter != nil || !d.gone() || d.asked() {
+		return ""
+	}
+	return fmt.Sprintf("ended by itself (%s), last words: %s", d.cmd.ProcessState, d.log.last(3))
+}
 
 // exitCode is the status once the daemon has ended: -1 for a signal.
 func (d *daemon) exitCode() int { return d.cmd.ProcessState.ExitCode() }

@@ -18,7 +18,7 @@ func processChecks() []Check {
 		{ID: "death-with-reason", Title: "A server that dies unasked is noticed without traffic, with its exit status in the reason.",
 			Clauses: []string{"CA-6", "EV-1"}, run: deathWithReason},
 		{ID: "upsert-answers", Title: "An upsert answers after the attempt: a bad command is in the answer, a good one is connected.",
-			Clauses: []string{"CF-1"}, run: upsertAnswers},
+			Clauses: []string{"CF-1", "PC-10"}, run: upsertAnswers},
 		{ID: "spawn-error-names-command", Title: "A spawn that fails names the command.", Clauses: []string{"PR-7"}, run: spawnError},
 	}
 }
@@ -135,12 +135,16 @@ func upsertAnswers(ctx context.Context, p *probe) (string, error) {
 }
 
 func spawnError(ctx context.Context, p *probe) (string, error) {
-	r, agent, err := p.one(ctx, brisk(), healthy())
+	r, err := p.rig(ctx, brisk())
 	if err != nil {
 		return "", err
 	}
 	const command = "mayfly-no-such-server"
-	info, err := r.client().UpsertMcp(ctx, agent, mcp{Name: "m2", Command: command}.json())
+	agent, err := r.agent(ctx, "a", mcp{Name: "m2", Command: command})
+	if err != nil {
+		return "", err
+	}
+	info, err := r.client().ReconnectMcp(ctx, agent, "m2") // whether an upsert connects is a matter of its own
 	if err != nil {
 		return "", err
 	}

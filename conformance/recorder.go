@@ -138,6 +138,10 @@ func (p *probe) record(c Check, e ending, log []string) attemptRecord {
 			a.Life, a.Dropped = append(a.Life, more...), a.Dropped+dropped
 		}
 	}
+	if err := a.validate(); err != nil { // a fault of this check alone, and of no other one's verdict
+		a.Seen = nil
+		a.Ending = ruledOut(HarnessError, "the check recorded what cannot be judged, which says nothing about the daemon: %v", err)
+	}
 	slices.SortStableFunc(a.Life, func(x, y moment) int { return cmp.Compare(x.At, y.At) })
 	a.mask(p.say)
 	return a

@@ -25,13 +25,16 @@ func (c *Capture) Report() *Report { return c.judged(granted) }
 func (c *Capture) judged(m margins) *Report {
 	r := &Report{
 		Schema: ReportSchema, Suite: c.run.Suite, Target: c.run.Target.Name, Started: c.run.Started,
-		DurationMS: c.end.DurationMS, Partial: c.run.Partial, Rerun: c.run.Rerun, Noise: c.end.Noise, capture: c,
+		DurationMS: c.end.DurationMS, Partial: c.run.Partial, Profile: c.run.Profile, Rerun: c.run.Rerun, Noise: c.end.Noise, capture: c,
 		Dialect: c.run.Dialect,
 	}
+	seen := map[string][]observation{}
 	for _, info := range c.run.Checks {
-		_, result := c.counted(m, info)
+		a, result := c.counted(m, info)
 		r.Checks = append(r.Checks, result)
+		seen[info.ID] = a.Seen
 	}
+	r.Answers = evidence{r.Checks, seen}.answers()
 	r.Checks = append(r.Checks, c.end.Audit.result())
 	return r
 }
@@ -199,7 +202,7 @@ func (c *Capture) validate() error {
 func (a *attemptRecord) validate() error {
 	for i, o := range a.Seen {
 		switch {
-		case o.Kind != seenEqual && o.Kind != seenTimeout && o.Kind != seenEviction:
+		case !slices.Contains(observationKinds, o.Kind):
 			return refused("observation %d of %s has the kind %q, which this judge does not know", i+1, a.Check, o.Kind)
 		case o.Min > o.Max || o.Limit < 0 || o.Overshoot < 0:
 			return refused("observation %d of %s is no interval: [%v, %v]", i+1, a.Check, o.Min, o.Max)

@@ -195,7 +195,7 @@ func TestBrokenCaptures(t *testing.T) {
 		{"something else", "hello\n", "line 1 is no JSON value"},
 		{"without its head", strings.Join(lines[1:], ""), `line 1 is a "attempt"; the first line`},
 		{"two of them", string(whole) + string(whole), "line 5 comes after the end"},
-		{"of another schema", swap(`"schema":1`, `"schema":2`), "it has schema 2, and this mayfly reads schema 1"},
+		{"of another schema", swap(`"schema":2`, `"schema":1`), "it has schema 1, and this mayfly reads schema 2"},
 		{"of another suite", swap(`"suite":"`+Suite, `"suite":"0.0`), `made by suite "0.0", and this is suite "` + Suite},
 		{"an attempt left out", lines[0] + lines[1] + lines[3], "it has 1 attempts, and its end speaks of 2"},
 		{"an attempt left out with care", lines[0] + lines[1] + strings.Replace(lines[3], `"attempts":2`, `"attempts":1`, 1), "it has no attempt at b-b"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +42,8 @@ func replyChecks() []Check {
 		{ID: "server-ping", Title: "A server that pings in the middle of a call gets its answer.", Clauses: []string{"CA-5"}, run: serverPing},
 		{ID: "late-reply", Title: "The answer that comes after its caller gave up is handed to nobody else.", Clauses: []string{"CA-4", "CA-5"}, run: lateReply},
 		{ID: "error-texts", Title: "A rejection reads \"mcp tool error: …\", a lost call \"mcp call failed: …\".", Clauses: []string{"CA-3"}, run: errorTexts},
-		{ID: "rejections-leave-state", Title: "Neither isError nor a JSON-RPC error of any code moves the peer.", Clauses: []string{"CA-1", "CA-14"}, run: rejections},
+		{ID: "rejections-leave-state", Title: "An answer with isError does not move the peer, however often it comes.", Clauses: []string{"CA-1"}, run: rejections},
+		{ID: "error-replies-leave-state", Title: "A JSON-RPC error of any code is a rejection, too: it does not move the peer.", Clauses: []string{"CA-14"}, run: errorReplies},
 		{ID: "cut-answer", Title: "An answer that breaks off in the middle fails the peer; the call is not repeated.", Clauses: []string{"CA-2", "CA-7"}, run: cutAnswer},
 		{ID: "stderr-flood", Title: "A server that writes megabytes to stderr is served like any other.", Clauses: []string{"CA-8"}, cost: time.Second, run: stderrFlood},
 		{ID: "huge-answer", Title: "An answer of 20 MiB ends the call in one outcome and delays nobody.", Clauses: []string{"CA-8"}, cost: 2 * time.Second, run: hugeAnswer},
@@ -136,9 +138,8 @@ func errorTexts(ctx context.Context, p *probe) (string, error) {
 		return "", err
 	}
 	for _, x := range []struct{ tool, prefix, rest string }{
-		{"fail", "mcp tool error: ", "failed as asked"},
-		{"rpcerror", "mcp tool error: ", "invalid params, as asked"},
-		{"crash", "mcp call failed: ", ""},
+		{"fail", saysRejected, "failed as asked"},
+		{"crash", saysLost, ""},
 	} {
 		res, err := r.call(ctx, agent, x.tool, nil)
 		if err != nil {
@@ -148,10 +149,27 @@ func errorTexts(ctx context.Context, p *probe) (string, error) {
 			return "", failf("tool %s was answered %q, want an error that begins with %q and holds %q", x.tool, r.say(res.text), x.prefix, x.rest)
 		}
 	}
-	return "isError and error reply: \"mcp tool error: …\" with the server's words; death in the call: \"mcp call failed: …\"", nil
+	return "isError: \"mcp tool error: …\" with the server's words; death in the call: \"mcp call failed: …\"", nil
 }
 
+// rejections lets a tool say no several times in a row: that is no reason to doubt its server.
 func rejections(ctx context.Context, p *probe) (string, error) {
+	return p.rejected(ctx, slices.Repeat([]observer.Rule{{At: observer.Call, Do: observer.IsError}}, inTurn))
+}
+
+// errorReplies lets a server answer with the protocol's own errors. RFC 0204 names the tool's
+// rejection alone, so that a daemon may miss this and hold the other.
+func errorReplies(ctx context.Context, p *probe) (string, error) {
+	var rules []observer.Rule
+	for _, code := range []int{-32602, -32601, -32000, -32003, -32005, 1} {
+		rules = append(rules, observer.Rule{At: observer.Call, Do: observer.RPCError, Code: code})
+	}
+	return p.rejected(ctx, rules)
+}
+
+// rejected lets a server answer one call by each rule, all of which must be shown as rejections
+// and leave the peer Connected.
+func (p *probe) rejected(ctx context.Context, rules []observer.Rule) (string, error) {
 	r, agent, err := p.one(ctx, brisk(), healthy())
 	if err != nil {
 		return "", err
@@ -159,24 +177,20 @@ func rejections(ctx context.Context, p *probe) (string, error) {
 	if err := r.echo(ctx, agent, "before"); err != nil {
 		return "", err
 	}
-	rules := []observer.Rule{{At: observer.Call, Do: observer.IsError}}
-	for _, code := range []int{-32602, -32601, -32000, -32003, -32005, 1} {
-		rules = append(rules, observer.Rule{At: observer.Call, Do: observer.RPCError, Code: code})
-	}
 	for _, rule := range rules {
 		r.ctl.Apply("s", observer.Behaviour{Rules: []observer.Rule{rule}})
 		res, err := r.call(ctx, agent, "echo", map[string]string{"text": "x"})
 		if err != nil {
 			return "", err
 		}
-		if !res.isError || !strings.HasPrefix(res.text, "mcp tool error: ") {
+		if !res.isError || strings.HasPrefix(res.text, saysLost) { // other words are a matter of error-texts
 			return "", failf("a server that answered %s %d was shown as %q", rule.Do, rule.Code, r.say(res.text))
 		}
 		if err := r.expectStatus(ctx, agent, "m1", pb.McpStatus_MCP_STATUS_CONNECTED); err != nil {
 			return "", failf("after %s %d: %v", rule.Do, rule.Code, err)
 		}
 	}
-	return fmt.Sprintf("isError and %d error codes were shown as rejections; the peer stayed Connected", len(rules)-1), r.expectSpawns(ctx, "s", 1)
+	return fmt.Sprintf("%d answers of no were shown as rejections; the peer stayed Connected", len(rules)), r.expectSpawns(ctx, "s", 1)
 }
 
 func cutAnswer(ctx context.Context, p *probe) (string, error) {
@@ -188,7 +202,7 @@ func cutAnswer(ctx context.Context, p *probe) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !res.isError || !strings.HasPrefix(res.text, "mcp call failed: ") {
+	if !res.isError || strings.HasPrefix(res.text, saysRejected) {
 		return "", failf("the call was answered %q", r.say(res.text))
 	}
 	if err := r.expectStatus(ctx, agent, "m1", pb.McpStatus_MCP_STATUS_FAILED); err != nil {

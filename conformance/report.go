@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -28,11 +29,15 @@ type Report struct {
 	DurationMS int64     `json:"duration_ms"`
 	// Partial is set when only some checks were asked for: nothing is certified by them.
 	Partial bool `json:"partial,omitempty"`
+	// Profile says by which choice the checks were made, if not by name and not all.
+	Profile Profile `json:"profile,omitempty"`
 	// Rerun is the command that runs a check again, up to the flag -check. Empty means
 	// "mayfly certify".
 	Rerun  string   `json:"rerun,omitempty"`
 	Noise  Noise    `json:"noise"`
 	Checks []Result `json:"checks"`
+	// Answers are those to the open questions of RFC 0204 which the run gives.
+	Answers []Answer `json:"answers,omitempty"`
 
 	capture *Capture // what it was judged from, if anything
 }
@@ -49,10 +54,21 @@ func (r *Report) again(id string) string {
 // a process started now and then beside the daemons, had to suffer.
 type Noise struct {
 	PeriodMS   int64 `json:"period_ms"`
-	WorstMS    int64 `json:"worst_ms"`    // longest delay
-	Stalls     int   `json:"stalls"`      // delays over one period
-	LongStalls int   `json:"long_stalls"` // delays over ten periods
-	SpawnMS    int64 `json:"spawn_ms"`    // quickest start of a process; what others took more counts as a delay
+	WorstMS    int64 `json:"worst_ms"`           // longest delay
+	Stalls     int   `json:"stalls"`             // delays over one period
+	LongStalls int   `json:"long_stalls"`        // delays over ten periods
+	SpawnMS    int64 `json:"spawn_ms"`           // quickest start of a process; what others took more counts as a delay
+	Readings   int   `json:"readings,omitempty"` // how often the timer fired: a delay was possible as often
+}
+
+// String is the noise certificate in words.
+func (n Noise) String() string {
+	s := fmt.Sprintf("Noise certificate: a timer of %d ms beside the daemons was late by %d ms at worst, %d times by more than its period and %d times by more than ten",
+		n.PeriodMS, n.WorstMS, n.Stalls, n.LongStalls)
+	if n.Readings > 0 {
+		s += fmt.Sprintf(", of %d readings (%.2f %% late)", n.Readings, 100*float64(n.Stalls)/float64(n.Readings))
+	}
+	return s + fmt.Sprintf("; the quickest start of a process took %d ms, and what others took more counts as a delay. Samples were discarded for this alone, never for their outcome.", n.SpawnMS)
 }
 
 // Result is the verdict on one check.
@@ -81,21 +97,48 @@ func (r *Report) Count(l Level, v Verdict) (n int) {
 }
 
 // Outcome is the verdict on the whole. A MUST that failed decides; then the harness; then a
-// MUST that was not observed or was drowned in noise. SHOULD and FIELD failures are shown
-// and decide nothing.
-func (r *Report) Outcome() Verdict {
-	all := func(v Verdict) int { return r.Count(Must, v) + r.Count(Should, v) + r.Count(Field, v) }
+// MUST that was not observed or was drowned in noise. PASS takes all of them: what no check
+// could show of a whole catalogue, since none applies to the target, leaves it inconclusive.
+// SHOULD and FIELD failures are shown and decide nothing, unless their level is given as one
+// that counts as well.
+func (r *Report) Outcome(also ...Level) Verdict {
+	counted := append([]Level{Must}, also...)
+	count := func(levels []Level, verdicts ...Verdict) (n int) {
+		for _, l := range levels {
+			for _, v := range verdicts {
+				n += r.Count(l, v)
+			}
+		}
+		return n
+	}
+	all := []Level{Must, Should, Field}
 	switch {
-	case r.Count(Must, Fail) > 0:
+	case count(counted, Fail) > 0:
 		return Fail
-	case all(HarnessError) > 0:
+	case count(all, HarnessError) > 0:
 		return HarnessError
-	case r.Count(Must, Inconclusive)+r.Count(Must, NotObserved) > 0:
+	case count(counted, Inconclusive, NotObserved) > 0:
 		return Inconclusive
-	case all(Pass) == 0 || !r.Partial && r.Count(Must, Pass) == 0:
+	case count(all, Pass) == 0 || !r.Partial && count([]Level{Must}, Pass) == 0:
+		return Inconclusive
+	case !r.Partial && len(r.unshown(counted)) > 0:
 		return Inconclusive
 	}
 	return Pass
+}
+
+// unshown are the clauses of these levels whose checks do not apply to the target, and that no
+// other check showed beside its own.
+func (r *Report) unshown(levels []Level) (clauses []string) {
+	shown := func(clause string) bool {
+		return slices.ContainsFunc(r.Checks, func(c Result) bool { return c.Verdict == Pass && slices.Contains(c.Clauses, clause) })
+	}
+	for _, c := range r.Checks {
+		if c.Verdict == NotApplicable && slices.Contains(levels, c.Level) && !shown(c.Clauses[0]) && !slices.Contains(clauses, c.Clauses[0]) {
+			clauses = append(clauses, c.Clauses[0])
+		}
+	}
+	return clauses
 }
 
 // Table writes the verdicts for a terminal, the failures once more at the end.
@@ -115,8 +158,16 @@ func (r *Report) Table(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s %s (%s, %s): %s\n  %s\n  again: %s\n",
 			c.Verdict, c.ID, c.Level, strings.Join(c.Clauses, " "), c.Title, c.Evidence, r.again(c.ID))
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", r.Summary())
-	return err
+	if _, err := fmt.Fprintf(w, "\n%s\n", r.Summary()); err != nil {
+		return err
+	}
+	if len(r.Answers) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(w, "\n%s\n", r.Noise); err != nil {
+		return err
+	}
+	return WriteAnswers(w, r.Answers)
 }
 
 // Summary is one line for each level and one about the run.
@@ -131,10 +182,16 @@ func (r *Report) Summary() string {
 		}
 		fmt.Fprintf(&b, "%-6s  %s\n", l, strings.Join(parts, ", "))
 	}
+	if missing := r.unshown([]Level{Must}); len(missing) > 0 {
+		fmt.Fprintf(&b, "not shown, since no check of them applies to the target: %s\n", strings.Join(missing, " "))
+	}
 	if r.Dialect != nil {
 		fmt.Fprintf(&b, "dialect: %s\n", r.Dialect)
 	}
-	if r.Partial {
+	switch {
+	case r.Profile != "":
+		fmt.Fprintf(&b, "PROFILE %s: only the checks of this profile; this certifies nothing\n", r.Profile)
+	case r.Partial:
 		b.WriteString("PARTIAL: only the checks that were asked for; this certifies nothing\n")
 	}
 	fmt.Fprintf(&b, "%s: %d checks of %s in %.1fs, suite %s; the control was late by %d ms at worst",

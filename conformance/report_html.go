@@ -102,9 +102,13 @@ func (r *Report) card(c Result) card {
 func (k *card) seen(a *attemptRecord) {
 	for _, o := range a.Seen {
 		s := cardSeen{At: clock(o.At - a.From), What: o.What, Expected: o.Expected, Observed: o.Observed, Bad: granted.look(o) != nil}
-		if o.Kind != seenEqual {
+		switch o.Kind {
+		case seenEqual:
+		case seenSample:
+			s.Observed = o.took().String()
+		default:
 			s.Expected, s.Observed = granted.allowed(o).String(), o.took().String()
-			s.Bad = s.Bad || o.Kind == seenEviction && (o.Max < o.Limit || o.Min > granted.allowed(o).max+o.Overshoot)
+			s.Bad = s.Bad || (o.Kind == seenEviction || o.Kind == seenAgeing) && (o.Max < o.Limit || o.Min > granted.allowed(o).max+o.Overshoot)
 		}
 		k.Seen = append(k.Seen, s)
 	}

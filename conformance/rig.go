@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,8 +36,10 @@ type rig struct {
 	ctl      *observer.Controller
 	events   *eventLog
 	agents   *adapter.Agents // of a driven target: they outlive its daemon
+	guard    *observer.Guard // that of the run, or the rig's own
 	rec      *recorder       // nil when nobody takes anything down
 	handles  atomic.Int64    // session handles given out
+	endings  []error         // how daemons ended badly that were started again; of the check's goroutine alone
 
 	mu       sync.Mutex
 	names    []string     // servers that were declared
@@ -66,8 +69,8 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 			r.discard()
 		}
 	}()
-	if r.dir, err = os.MkdirTemp("", "mf"); err != nil {
-		return nil, fmt.Errorf("no room for a daemon's home: %w", err)
+	if err := r.makeDir(); err != nil {
+		return nil, err
 	}
 	for _, sub := range []string{"home", "bin"} {
 		if err := os.Mkdir(filepath.Join(r.dir, sub), 0o700); err != nil {
@@ -86,6 +89,20 @@ func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) 
 		return nil, err // the caller has nothing to close
 	}
 	return r, nil
+}
+
+// makeDir makes the directory of the rig, which the guard knows of before anything is in it.
+func (r *rig) makeDir() (err error) {
+	if r.guard = r.target.guard; r.guard == nil {
+		if r.guard, err = observer.StartGuard(r.target.Peer); err != nil {
+			return err
+		}
+	}
+	if r.dir, err = os.MkdirTemp("", "mf"); err != nil {
+		return fmt.Errorf("no room for a daemon's home: %w", err)
+	}
+	r.guard.Watch(r.dir)
+	return nil
 }
 
 // boot starts the daemon in its home, for the first time or again.
@@ -123,7 +140,7 @@ func (r *rig) withdraw() error {
 	if r.target.owned() || r.events == nil { // or it was never reached
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), withdrawBound)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(r.target.bound, withdrawBound))
 	defer cancel()
 	agents, err := r.client().ListAgents(ctx)
 	if err != nil {
@@ -180,7 +197,7 @@ func (r *rig) pacify() {
 func (r *rig) close() error {
 	withdrawn := r.withdraw()
 	ended := r.daemon.stop(context.Background(), r.ladder())
-	problems := []error{withdrawn, ended}
+	problems := append(slices.Clone(r.endings), withdrawn, ended)
 	for _, p := range r.discard() {
 		problems = append(problems, fmt.Errorf("a process of server %q outlived its daemon and was killed", p.Name))
 	}
@@ -205,7 +222,12 @@ func (r *rig) discard() []observer.Process {
 			r.llm.Close()
 		}
 		if r.dir != "" {
+			observer.EndAll(r.dir)  // what the daemon started besides servers
 			_ = os.RemoveAll(r.dir) // a leftover in the temporary directory harms nobody
+			r.guard.Forget(r.dir)
+		}
+		if r.guard != nil && r.guard != r.target.guard {
+			r.guard.Close()
 		}
 	})
 	return r.left

@@ -41,16 +41,19 @@ const (
 type Options struct {
 	// Checks to run. Nil means Catalogue.
 	Checks []Check
+	// Profile says in the report by which choice the checks were made. Empty means none.
+	Profile Profile
 	// Parallel is how many checks may run side by side. Zero means five for each processor.
 	Parallel int
 	// Progress, if set, is told about every result when it is there, in no order, by one
 	// goroutine at a time.
 	Progress func(Result)
 	// Rerun is the command with which a reader runs a check again, up to the flag -check.
-	// Empty means "mayfly certify".
+	// Empty means what the target comes to.
 	Rerun string
 
 	patience, grace time.Duration // zero means the constants
+	dialect         *Dialect      // of a target that is known: it is not probed, nor started in advance
 }
 
 func (o Options) complete() Options {
@@ -71,8 +74,13 @@ func (o Options) complete() Options {
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	partial := o.Checks != nil
 	o = o.complete()
+	o.Rerun = cmp.Or(o.Rerun, t.rerun())
 	observer.Seal() // what the caller left open is no leak of the daemon
+	t.dialect = o.dialect
 	t, err := t.preflight(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = errors.New("interrupted; everything that was started has been ended")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +90,25 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	s.runAll(ctx)
 	s.control.close()
 	capture := s.capture(began, partial)
-	if err := capture.validate(); err != nil {
-		panic("CONF-CAPTURE: " + err.Error())
+	return capture.reported(), nil
+}
+
+// reported judges a capture of our own. One that the judge refuses is a fault of the runner or
+// of who chose the checks: nothing is said about the daemon, and there is nothing to certify.
+func (c *Capture) reported() *Report {
+	bad := c.validate()
+	if bad == nil {
+		return c.Report()
 	}
-	return capture.Report(), nil
+	none := Capture{run: c.run, end: c.end}
+	none.run.Checks = nil
+	r := none.Report()
+	r.capture, r.Checks = nil, nil
+	for _, info := range c.run.Checks {
+		r.Checks = append(r.Checks, Result{ID: info.ID, Title: info.Title, Clauses: info.Clauses, Level: info.Level, Verdict: HarnessError,
+			Evidence: oneLine("what was recorded cannot be judged, which says nothing about the daemon: " + bad.Error())})
+	}
+	return r
 }
 
 // preflight starts the target once, since a daemon that does not start fails no check: there
@@ -94,14 +117,24 @@ func (t Target) preflight(ctx context.Context) (_ Target, err error) {
 	if err := t.checkPlaceholders(); err != nil {
 		return t, err
 	}
+	defer func() {
+		if err != nil {
+			t.release()
+		}
+	}()
+	if t.guard, err = observer.StartGuard(t.Peer); err != nil {
+		return t, err
+	}
 	if t.Model != "" {
 		if t.model, err = llm.Start(llm.Config{Addr: t.Model}); err != nil {
 			return t, fmt.Errorf("%w; choose another address with -model, and tell it to the daemon", err)
 		}
 	}
+	if t.dialect != nil {
+		return t, nil
+	}
 	r, err := newRig(ctx, t, scenarios.DefaultSettings())
 	if err != nil {
-		t.release()
 		return t, err
 	}
 	defer r.discard()
@@ -110,8 +143,13 @@ func (t Target) preflight(ctx context.Context) (_ Target, err error) {
 			return t, err
 		}
 	}
-	if t.dialect, err = detect(ctx, r); err != nil {
-		t.release()
+	if t.dialect, err = detect(ctx, r); err == nil {
+		err = t.dialect.stopping(ctx, r)
+	}
+	if ended := r.daemon.mishap(); err != nil && ended != "" {
+		err = fmt.Errorf("the daemon %s while it was found out how it wants to be spoken to", ended)
+	}
+	if err != nil {
 		return t, errors.New(r.say(err.Error()))
 	}
 	return t, nil
@@ -121,6 +159,9 @@ func (t Target) preflight(ctx context.Context) (_ Target, err error) {
 func (t Target) release() {
 	if t.model != nil {
 		t.model.Close()
+	}
+	if t.guard != nil {
+		t.guard.Close()
 	}
 }
 
@@ -222,7 +263,7 @@ var errWatchdog = fmt.Errorf("the check's time is over: %w", context.DeadlineExc
 
 // attempt runs a check once, in a goroutine that may panic or never return, and records it.
 func (s *session) attempt(ctx context.Context, c Check) attemptRecord {
-	p := &probe{target: s.target, control: s.control, audit: s.audit, rec: &recorder{zero: s.zero}}
+	p := &probe{target: s.target.shown(c), control: s.control, audit: s.audit, rec: &recorder{zero: s.zero}}
 	if ctx.Err() != nil {
 		return p.record(c, ending{How: endedStopped}, nil)
 	}
@@ -302,7 +343,7 @@ func (s *session) capture(began time.Time, partial bool) *Capture {
 	slices.SortStableFunc(s.attempts, func(a, b attemptRecord) int { return cmp.Compare(order[a.Check], order[b.Check]) })
 	return &Capture{
 		run: runRecord{Record: recordRun, Schema: CaptureSchema, Suite: Suite, Catalogue: CatalogueHash(), Target: s.target.info(), Dialect: s.target.dialect,
-			Started: began.UTC().Truncate(time.Second), Partial: partial, Rerun: s.opts.Rerun, Checks: infos(s.opts.Checks)},
+			Started: began.UTC().Truncate(time.Second), Partial: partial, Profile: s.opts.Profile, Rerun: s.opts.Rerun, Checks: infos(s.opts.Checks)},
 		attempts: s.attempts,
 		end: endRecord{Record: recordEnd, Attempts: len(s.attempts), DurationMS: ms(time.Since(began)),
 			Noise: s.control.noise(), Audit: s.audited()},

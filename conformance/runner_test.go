@@ -295,11 +295,42 @@ func TestOutcome(t *testing.T) {
 		{HarnessError, []Result{{Level: Field, Verdict: HarnessError}, {Level: Must, Verdict: Inconclusive}}},
 		{Inconclusive, []Result{{Level: Must, Verdict: Inconclusive}, {Level: Must, Verdict: Pass}}},
 		{Inconclusive, []Result{{Level: Must, Verdict: NotObserved}, {Level: Must, Verdict: Pass}}},
-		{Pass, []Result{{Level: Must, Verdict: NotApplicable}, {Level: Must, Verdict: Pass}}},
+		{Inconclusive, []Result{{Level: Must, Verdict: NotApplicable, Clauses: []string{"DI-4"}}, {Level: Must, Verdict: Pass, Clauses: []string{"DI-2"}}}},
+		{Pass, []Result{{Level: Must, Verdict: NotApplicable, Clauses: []string{"DI-4"}}, {Level: Must, Verdict: Pass, Clauses: []string{"DI-2", "DI-4"}}}},
+		{Inconclusive, []Result{{Level: Must, Verdict: NotApplicable, Clauses: []string{"DI-4"}}, {Level: Should, Verdict: Fail, Clauses: []string{"DI-4"}}, {Level: Must, Verdict: Pass, Clauses: []string{"DI-2"}}}},
+		{Pass, []Result{{Level: Field, Verdict: NotApplicable, Clauses: []string{"CF-5"}}, {Level: Must, Verdict: Pass, Clauses: []string{"DI-2"}}}},
 		{Inconclusive, nil},
 	} {
 		if got := (&Report{Checks: tt.results}).Outcome(); got != tt.want {
 			t.Errorf("%+v is %s, want %s", tt.results, got, tt.want)
 		}
+	}
+	some := &Report{Partial: true, Checks: []Result{{Level: Must, Verdict: NotApplicable, Clauses: []string{"DI-4"}}, {Level: Must, Verdict: Pass, Clauses: []string{"DI-2"}}}}
+	if got := some.Outcome(); got != Pass {
+		t.Errorf("of checks that were asked for, one of which does not apply: %s", got)
+	}
+	some.Partial = false
+	if got := some.Summary(); !strings.Contains(got, "not shown, since no check of them applies to the target: DI-4\n") {
+		t.Errorf("the summary does not say what is missing:\n%s", got)
+	}
+}
+
+// TestStrictOutcome: a level that is given counts as a MUST does; no other does.
+func TestStrictOutcome(t *testing.T) {
+	for _, tt := range []struct {
+		level        Level
+		verdict      Verdict
+		plain, count Verdict
+	}{
+		{Should, Fail, Pass, Fail}, {Should, NotObserved, Pass, Inconclusive}, {Should, Inconclusive, Pass, Inconclusive},
+		{Should, NotApplicable, Pass, Inconclusive}, {Should, Pass, Pass, Pass}, {Field, Fail, Pass, Pass}, {Field, NotApplicable, Pass, Pass},
+	} {
+		r := &Report{Checks: []Result{{Level: Must, Verdict: Pass, Clauses: []string{"RE-1"}}, {Level: tt.level, Verdict: tt.verdict, Clauses: []string{"CA-14"}}}}
+		if plain, count := r.Outcome(), r.Excused(Should); plain != tt.plain || count != tt.count {
+			t.Errorf("%s %s: %s, and %s when SHOULD counts; want %s and %s", tt.level, tt.verdict, plain, count, tt.plain, tt.count)
+		}
+	}
+	if r := (&Report{Checks: []Result{{Level: Must, Verdict: Pass}, {Level: Should, Verdict: Fail, Known: &Known{}}}}); r.Excused(Should) != Pass || r.Outcome(Should) != Fail {
+		t.Errorf("a known failure of a SHOULD: %s, %s", r.Excused(Should), r.Outcome(Should))
 	}
 }

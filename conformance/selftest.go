@@ -14,20 +14,21 @@ import (
 
 // Bounds of a self-test.
 const (
-	// mutantPatience is short, since many mutants fail by keeping a check waiting.
+	// mutantPatience is short, since many mutants fail by keeping a check waiting. It is for a
+	// machine that starts a process in quickStart, and more where that takes longer, up to
+	// maxSlowness times as much.
 	mutantPatience = 5 * time.Second
+	quickStart     = 20 * time.Millisecond
+	maxSlowness    = 8
 	// mutantTries is how often what does not agree is tried again, each time with four times
 	// the patience: on a busy machine a check may lose its patience before it comes to the point.
 	mutantTries = 3
+	// crowdedTries are those of them that are made beside other mutants. The rest is made alone.
+	crowdedTries = 1
 	// mutantsPerCPU is how many mutants run side by side on each processor, each with a few of
 	// its checks. They mostly wait.
 	mutantsPerCPU   = 3
 	checksPerMutant = 3
-	// slowT is T where a twentieth of it must be told apart from noise.
-	slowT = 8 * time.Second
-	// slowBatch and slowBatches are the samples for that: a tick of 0.30 T is late in one phase
-	// of six, and in fewer where there is noise.
-	slowBatch, slowBatches = 48, 5
 )
 
 // Mutant is a daemon with one defect.
@@ -71,39 +72,54 @@ func SelfTest(ctx context.Context, reference *Target, mutants []Mutant, o SelfTe
 		m.Reference = referenceRow(report)
 		o.tell(*m.Reference)
 	}
-	var together, apart []int
+	trials := make([]*trial, len(mutants))
 	for i, x := range mutants {
-		if expected(x.Name).slow() {
-			apart = append(apart, i)
-		} else {
-			together = append(together, i)
-		}
+		trials[i] = o.trial(x)
 	}
 	var telling sync.Mutex
-	one := func(i int) {
-		m.Rows[i] = o.judge(ctx, mutants[i])
-		telling.Lock()
-		defer telling.Unlock()
-		o.tell(m.Rows[i])
-	}
-	slots := make(chan struct{}, mutantsPerCPU*runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for _, i := range together {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			one(i)
-		})
-	}
-	wg.Wait()
-	for _, i := range apart {
-		one(i)
+	o.sideBySide(trials, func(t *trial) {
+		t.run(ctx, crowdedTries)
+		if t.settled() {
+			telling.Lock()
+			defer telling.Unlock()
+			o.tell(t.row())
+		}
+	})
+	for i, t := range trials {
+		if !t.settled() { // what the crowd may have been the reason of
+			t.run(ctx, mutantTries)
+			o.tell(t.row())
+		}
+		m.Rows[i] = t.row()
 	}
 	m.DurationMS = ms(time.Since(began))
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted; everything that was started has been ended")
 	}
 	return m, nil
+}
+
+// sideBySide runs the trials, a few at a time. Those that wait for hours of a peer's life take
+// nobody's place.
+func (o SelfTestOptions) sideBySide(trials []*trial, run func(*trial)) {
+	slots := make(chan struct{}, mutantsPerCPU*runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, t := range trials {
+		if t.expect.slow() {
+			wg.Go(func() { run(t) })
+		}
+	}
+	for _, t := range trials {
+		if t.expect.slow() {
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			run(t)
+		})
+	}
 }
 
 func (o SelfTestOptions) tell(r Row) {
@@ -130,16 +146,6 @@ func (e expectation) says(check string) (string, bool) {
 	return e.kills[i].says, true
 }
 
-// slow reports whether the mutant differs from the reference by so little time that nothing
-// may run beside it.
-func (e expectation) slow() bool {
-	_, ok := e.says(measured)
-	return ok
-}
-
-// measured is eviction-measured with a longer T.
-const measured = "eviction-measured-slowly"
-
 // checks are those that a mutant is tried with.
 func (o SelfTestOptions) checks(e expectation) []Check {
 	areas := map[string]bool{}
@@ -152,13 +158,13 @@ func (o SelfTestOptions) checks(e expectation) []Check {
 	chosen := slices.DeleteFunc(all, func(c Check) bool {
 		_, must := e.says(c.ID)
 		free := slices.Contains(e.may, c.ID)
-		return c.ID == auditID || len(c.Needs) > 0 || !must && !free && !o.Scope.has(c, areas)
+		return c.ID == auditID || len(c.Needs) > 0 || c.only != "" || !must && !free && !o.Scope.has(c, areas)
 	})
 	for i := range chosen {
 		chosen[i].quiet, chosen[i].timed = false, false // the margins of the table are wide
 	}
 	if e.slow() {
-		chosen = append(chosen, slowly())
+		chosen = append(chosen, slowly(slowT(1)))
 	}
 	return chosen
 }
@@ -177,57 +183,100 @@ func (s Scope) has(c Check, areas map[string]bool) bool {
 	return c.Level() == Must && !c.quiet && areas[area(c)]
 }
 
-// slowly is the measurement of the eviction with a T of which a twentieth can be seen.
-func slowly() Check {
-	return Check{ID: measured, Title: "An unused peer is stopped not before T and not later than T and a tick after its last use.",
-		Clauses: []string{"RE-1", "RE-3"}, cost: slowBatches * 3 * slowT, quiet: true,
-		run: func(ctx context.Context, p *probe) (string, error) {
-			return p.measureEvictions(ctx, evictionPlan{slowT, slowBatch, slowBatches})
-		}}
-}
-
 // area is the part of the specification that a check is about.
 func area(c Check) string {
 	area, _, _ := strings.Cut(c.Clauses[0], "-")
 	return area
 }
 
-// judge runs a mutant against its checks, and again with more patience against those whose
-// outcome was not the expected one.
-func (o SelfTestOptions) judge(ctx context.Context, x Mutant) Row {
-	began := time.Now()
-	e := expected(x.Name)
-	row := Row{Mutant: x.Name, Defect: x.Defect}
-	todo := o.checks(e)
-	var results []Result
-	for try := range mutantTries {
-		patience := mutantPatience << (2 * try)
-		if len(todo) == 0 && try > 0 || ctx.Err() != nil {
-			break
-		}
-		report, err := Run(ctx, x.Target, Options{Checks: nonNil(todo), Parallel: checksPerMutant, patience: patience})
-		if err != nil {
-			row.Problems = append(row.Problems, "it cannot be tried: "+err.Error())
-			row.Verdict = HarnessError
-			return row
-		}
-		results = merge(results, report.Checks)
-		loud := ms(slowT/20) < report.Noise.WorstMS
-		todo = slices.DeleteFunc(todo, func(c Check) bool {
-			r := find(results, c.ID)
-			if c.ID == measured && loud && r.Verdict == Pass { // noise may have hidden it
-				r.Verdict = Inconclusive
-				results = merge(results, []Result{r})
-			}
-			return e.agrees(r)
-		})
-	}
-	e.fill(&row, results)
-	row.DurationMS = ms(time.Since(began))
-	return row
+// trial is a mutant on its way through its checks.
+type trial struct {
+	mutant  Mutant
+	expect  expectation
+	todo    []Check // whose outcome is not there, or not the expected one
+	tries   int     // so far
+	results []Result
+	again   []string // why a check was tried again, in words
+	broken  error    // the mutant could not be tried
+	took    time.Duration
 }
 
-func nonNil(c []Check) []Check { return append([]Check{}, c...) }
+// trial is the beginning of one.
+func (o SelfTestOptions) trial(x Mutant) *trial {
+	e := expected(x.Name)
+	return &trial{mutant: x, expect: e, todo: o.checks(e)}
+}
+
+// settled reports whether nothing is left to be tried.
+func (t *trial) settled() bool {
+	return t.broken != nil || t.tries > 0 && len(t.todo) == 0 || t.tries >= mutantTries
+}
+
+// run runs the mutant against its checks until it was tried so often, each time with more
+// patience against those alone whose outcome was not the expected one.
+func (t *trial) run(ctx context.Context, upTo int) {
+	began := time.Now()
+	for !t.settled() && t.tries < upTo && ctx.Err() == nil {
+		slow := slowness(ctx, t.mutant.Target.Peer)
+		allowed := min(slow*mutantPatience<<(2*t.tries), patience)
+		report, err := Run(ctx, t.mutant.Target, Options{Checks: t.checks(slow), Parallel: checksPerMutant,
+			patience: allowed, dialect: mutantDialect()})
+		if err != nil {
+			t.broken = err
+			break
+		}
+		t.tries++
+		t.results = merge(t.results, report.Checks)
+		t.todo = slices.DeleteFunc(t.todo, func(c Check) bool { return t.expect.agrees(find(t.results, c.ID)) })
+		if t.tries < mutantTries {
+			for _, c := range t.todo {
+				r := find(t.results, c.ID)
+				t.again = append(t.again, fmt.Sprintf("%s: %s: %s", r.ID, r.Verdict, r.Evidence))
+			}
+		}
+	}
+	t.took += time.Since(began)
+}
+
+// mutantDialect is that of the daemon that the mutants are made of: probing one might take its
+// defect for a dialect.
+func mutantDialect() *Dialect {
+	return &Dialect{Name: dialectDeclares, Because: []string{"it is the reference daemon but for its defect"}}
+}
+
+// starts is of how many starts of a process the slowest counts.
+const starts = 3
+
+// slowness is how many times longer than on a quiet machine things take now.
+func slowness(ctx context.Context, exe string) time.Duration {
+	var worst time.Duration
+	for range starts {
+		worst = max(worst, startOf(ctx, exe))
+	}
+	return min(max(worst/quickStart, 1), maxSlowness)
+}
+
+// checks are those of the next try.
+func (t *trial) checks(slow time.Duration) []Check {
+	out := append([]Check{}, t.todo...) // not nil, which would mean the whole catalogue
+	for i, c := range out {
+		if c.ID == measured {
+			out[i] = slowly(slowT(slow))
+		}
+	}
+	return out
+}
+
+// row says what came of it.
+func (t *trial) row() Row {
+	row := Row{Mutant: t.mutant.Name, Defect: t.mutant.Defect, Again: t.again, DurationMS: ms(t.took)}
+	if t.broken != nil {
+		row.Verdict, row.Problems = HarnessError, []string{"it cannot be tried: " + t.broken.Error()}
+		return row
+	}
+	t.expect.fill(&row, t.results)
+	return row
+}
 
 // merge replaces what was run again.
 func merge(old, again []Result) []Result {

@@ -20,6 +20,7 @@ var peerReady atomic.Bool
 //		os.Exit(m.Run())
 //	}
 func RunIfPeer() {
+	runIfGoServer()
 	observer.RunIfPeer()
 	peerReady.Store(true)
 }

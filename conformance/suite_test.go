@@ -32,17 +32,22 @@ func (p pretender) Run(name string, f func(pretender)) bool {
 func TestSuiteSaysEverything(t *testing.T) {
 	t.Parallel()
 	var said []string
-	target := mutant(t, "exits-with-1")
+	target := mutant(t, "connects-at-registration")
 	target.Template = DefaultTemplate // so that it lacks the timeouts
 	runSuite(pretender{t.Context(), "", &said}, target, []string{"registration-starts-nothing", "connect-timeout-measured", "frame-empty"})
 	all := strings.Join(said, "\n")
 	for _, want := range []string{
 		"error registration-starts-nothing FAIL (MUST", "log connect-timeout-measured NOT-APPLICABLE (MUST",
-		"the target lacks connect-timeout", "log frame-empty PASS (FIELD", "log leaves-nothing-behind FAIL (FIELD", "log  MUST ",
+		"the target lacks connect-timeout", "log frame-empty PASS (FIELD", "log leaves-nothing-behind PASS (FIELD", "log  MUST ",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("nothing says %q in\n%s", want, all)
 		}
+	}
+	said = nil
+	runSuite(pretender{t.Context(), "", &said}, mutant(t, "exits-with-1"), []string{"own-process-group"})
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "log leaves-nothing-behind FAIL (FIELD") || strings.Contains(all, "error ") {
+		t.Errorf("a FIELD that fails is not logged alone:\n%s", all)
 	}
 	said = nil
 	runSuite(pretender{t.Context(), "", &said}, target, []string{"no-such-check"})

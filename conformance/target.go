@@ -6,9 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/conformance/adapter"
 	"github.com/mayfly-mcp/mayfly/fakes/llm"
+	"github.com/mayfly-mcp/mayfly/fakes/observer"
 )
 
 // Target is what gets certified. Exactly one of Argv and Address says where it is, or Driver.
@@ -28,6 +31,8 @@ type Target struct {
 	Config string
 	// Template is the configuration, with placeholders. Empty means DefaultTemplate.
 	Template string
+	// Stop is the signal that asks a daemon to end in order. Zero means SIGTERM.
+	Stop syscall.Signal
 	// Network and Address are those of a daemon that runs already: unix or tcp.
 	Network, Address string
 	// Model is the host:port at which the model endpoint of the run is to listen, since a daemon
@@ -41,9 +46,11 @@ type Target struct {
 	// Peer is the executable that becomes an observer peer when its first argument is "peer".
 	Peer string
 
-	dialect *Dialect     // what the preflight found out
-	can     []Capability // of an adapter, by its own word
-	model   *llm.Server  // the run's, when there is one for all checks
+	dialect *Dialect        // what the preflight found out
+	can     []Capability    // of an adapter, by its own word
+	model   *llm.Server     // the run's, when there is one for all checks
+	guard   *observer.Guard // the run's
+	bound   time.Duration   // for a first answer, and for taking a check's agents back; zero means the constants
 }
 
 // DefaultSocket is where a daemon listens, below its home.

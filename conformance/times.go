@@ -41,13 +41,15 @@ type idler struct {
 }
 
 func evictionMeasured(ctx context.Context, p *probe) (string, error) {
-	return p.measureEvictions(ctx, evictionPlan{idleT, perBatch, maxBatches})
+	return p.measureEvictions(ctx, evictionPlan{idle: idleT, perBatch: perBatch, batches: maxBatches, spread: idleT / 4})
 }
 
 // evictionPlan says how much is measured.
 type evictionPlan struct {
 	idle              time.Duration // T
 	perBatch, batches int
+	spread            time.Duration // in which the uses of a batch lie, one after the other
+	grain             time.Duration // noise beyond which a sample says nothing; zero means an eighth of T
 }
 
 func (p *probe) measureEvictions(ctx context.Context, plan evictionPlan) (string, error) {
@@ -58,10 +60,10 @@ func (p *probe) measureEvictions(ctx context.Context, plan evictionPlan) (string
 		return "", err
 	}
 	for batch := 1; ; batch++ {
-		if err := p.evictions(ctx, r, fmt.Sprintf("b%d", batch), plan.perBatch); err != nil {
+		if err := p.evictions(ctx, r, fmt.Sprintf("b%d", batch), plan); err != nil {
 			return "", err
 		}
-		judged, undecided := granted.evictions(evictionsOf(p.rec.observations()))
+		judged, undecided := granted.window(windows(p.rec.observations())[0])
 		if !undecided || batch == plan.batches {
 			return judged.evidence, nil // the samples speak
 		}
@@ -70,9 +72,9 @@ func (p *probe) measureEvictions(ctx context.Context, plan evictionPlan) (string
 
 // evictions uses peers one after the other, so that their idle clocks start at different
 // phases of the reaper's tick, and records how long after its last use each was stopped.
-func (p *probe) evictions(ctx context.Context, r *rig, prefix string, n int) error {
+func (p *probe) evictions(ctx context.Context, r *rig, prefix string, plan evictionPlan) error {
 	var idlers []idler
-	for i := range n {
+	for i := range plan.perBatch {
 		name := fmt.Sprintf("%s-%d", prefix, i)
 		if err := r.server(name, healthy()); err != nil {
 			return err
@@ -89,27 +91,45 @@ func (p *probe) evictions(ctx context.Context, r *rig, prefix string, n int) err
 			return failf("a call of echo was answered %q", r.say(res.text))
 		}
 		idlers = append(idlers, idler{name, time.Now(), res.at})
-		if err := pause(ctx, r.settings.IdleTimeout/4/time.Duration(n)); err != nil { // a quick daemon would see one phase alone
+		if err := pause(ctx, plan.spread/time.Duration(plan.perBatch)); err != nil { // a quick daemon would see one phase alone
 			return err
 		}
 	}
 	bound, cancel := context.WithTimeout(ctx, 3*r.settings.IdleTimeout)
 	defer cancel()
 	for _, x := range idlers {
-		stopped, err := r.ctl.Wait(bound, 0, x.stops)
-		end := interval{max: time.Duration(stopped.Time)}
-		if err != nil { // it runs on; how long it will, nobody knows
-			end.max = time.Duration(observer.Now())
+		o := p.eviction(bound, r, x)
+		if ctx.Err() != nil { // it was not waited for until anything could be said
+			return fmt.Errorf("waiting for the stop of %s: %w", x.server, context.Cause(ctx))
 		}
-		overshoot := p.control.overshoot(x.from, x.from.Add(end.max-time.Duration(x.last)))
-		end.min = end.max - overshoot // the peer may have noticed late
-		idle := between(r.lastUse(x), end)
-		if err := p.rec.take(observation{Kind: seenEviction, What: "stop of " + x.server + " after its last use",
-			Limit: r.settings.IdleTimeout, Min: idle.min, Max: idle.max, Overshoot: overshoot}); err != nil {
+		o.Grain = plan.grain
+		if err := p.rec.take(o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// eviction waits for the stop of one peer and says how long after its last use that was.
+func (p *probe) eviction(ctx context.Context, r *rig, x idler) observation {
+	stopped, err := r.ctl.Wait(ctx, 0, x.stops)
+	end := interval{max: time.Duration(stopped.Time)}
+	if err != nil { // it runs on; how long it will, nobody knows
+		end.max = time.Duration(observer.Now())
+	}
+	overshoot := p.overshoot(x, r.settings.IdleTimeout, x.from.Add(end.max-time.Duration(x.last)))
+	end.min = end.max - overshoot // the peer may have noticed late
+	idle := between(r.lastUse(x), end)
+	return observation{Kind: seenEviction, What: "stop of " + x.server + " after its last use",
+		Limit: r.settings.IdleTimeout, Min: idle.min, Max: idle.max, Overshoot: overshoot}
+}
+
+// overshoot is what the control suffered when it mattered to the stop of a peer: when its
+// idle clock began, which a stall would delay, and from when it was due on. A stall in
+// between is over by then.
+func (p *probe) overshoot(x idler, t time.Duration, stopped time.Time) time.Duration {
+	due := x.from.Add(t - controlPeriod)
+	return max(p.control.overshoot(x.from, x.from.Add(controlPeriod)), p.control.overshoot(due, stopped))
 }
 
 // stops matches the first sign of a stop that the peer noticed.

@@ -24,6 +24,9 @@ func (t Target) translators(r *rig) (out []translator) {
 	if t.dialect == nil {
 		return out
 	}
+	if t.dialect.announces {
+		out = append(out, newHush())
+	}
 	if t.dialect.primes {
 		out = append(out, primer{})
 	}
@@ -34,7 +37,8 @@ func (t Target) translators(r *rig) (out []translator) {
 }
 
 // primer lets an agent run after each change of its declarations, where that is what brings
-// them into force (WIRE.md §6).
+// them into force (WIRE.md §6). An upsert it leaves alone: that one has to connect before it
+// answers (CF-1), so nothing may help it, and the next run brings it into force.
 type primer struct{}
 
 // settle waits until the declarations of an agent are in force: a daemon may bring them into
@@ -77,11 +81,6 @@ func (p primer) answer(ctx context.Context, c *wire.Client, asked *pb.ClientMess
 		}
 	case *pb.DeleteAgentMsg:
 		_ = pause(ctx, primeSettle) // the checks notice what is too late
-	case *pb.UpsertMcpMsg:
-		if m.GetError() == nil {
-			p.prime(ctx, c, q.GetAgent())
-			return p.again(ctx, c, q, m)
-		}
 	case *pb.ReconnectMcpMsg:
 		if strings.Contains(m.GetError().GetMessage(), "not registered") {
 			p.prime(ctx, c, q.GetAgent())
@@ -99,16 +98,9 @@ func (primer) prime(ctx context.Context, c *wire.Client, agent string) {
 	}
 }
 
-// again makes a request once more; the first answer counts if that fails.
-func (primer) again(ctx context.Context, c *wire.Client, q any, first *pb.ServerMessage) *pb.ServerMessage {
-	var info *pb.McpInfo
-	var err error
-	switch q := q.(type) {
-	case *pb.UpsertMcpMsg:
-		info, err = c.UpsertMcp(ctx, q.GetAgent(), q.GetConfig())
-	case *pb.ReconnectMcpMsg:
-		info, err = c.ReconnectMcp(ctx, q.GetAgent(), q.GetName())
-	}
+// again makes a reconnect once more; the first answer counts if that fails.
+func (primer) again(ctx context.Context, c *wire.Client, q *pb.ReconnectMcpMsg, first *pb.ServerMessage) *pb.ServerMessage {
+	info, err := c.ReconnectMcp(ctx, q.GetAgent(), q.GetName())
 	if err != nil {
 		return first
 	}
@@ -170,14 +162,6 @@ func (t *byName) request(m *pb.ClientMessage) *pb.ServerMessage {
 	case *pb.RenameAgentMsg:
 		q.ProtoReflect().SetUnknown(oldField(nil, 1, t.name(q.GetAgent())))
 		q.Agent = ""
-	case *pb.ListMcpsMsg:
-		q.Agent = t.name(q.GetAgent())
-	case *pb.UpsertMcpMsg:
-		q.Agent = t.name(q.GetAgent())
-	case *pb.DeleteMcpMsg:
-		q.Agent = t.name(q.GetAgent())
-	case *pb.ReconnectMcpMsg:
-		q.Agent = t.name(q.GetAgent())
 	case *pb.SendMsg: // a conversation is an agent and a sender
 		q.Agent, q.Sender, q.SessionHandle = t.name(q.GetAgent()), new(q.GetSessionHandle()), ""
 	case *pb.StreamMsg:
@@ -185,14 +169,14 @@ func (t *byName) request(m *pb.ClientMessage) *pb.ServerMessage {
 			q.Sender = new(q.GetSessionHandle())
 		}
 		q.Agent, q.SessionHandle = t.name(q.GetAgent()), ""
+	default:
+		reword(q, "agent", t.name)
 	}
 	return nil
 }
 
 func (t *byName) answer(ctx context.Context, c *wire.Client, asked *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
-	if info := m.GetAgentInfo(); info != nil && asked.GetGetAgent() == nil {
-		settle(ctx, c, info.GetName())
-	}
+	t.await(ctx, c, asked, m)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if m.GetError() == nil && asked != nil {
@@ -209,6 +193,20 @@ func (t *byName) answer(ctx context.Context, c *wire.Client, asked *pb.ClientMes
 		a.Agent = t.id(a.GetAgent())
 	}
 	return m
+}
+
+// await lets changes come into force that this dialect makes in tasks of their own.
+func (*byName) await(ctx context.Context, c *wire.Client, asked *pb.ClientMessage, m *pb.ServerMessage) {
+	if m.GetError() != nil || asked == nil {
+		return
+	}
+	switch wire.Body(asked).(type) {
+	case *pb.CreateAgentMsg:
+		settle(ctx, c, m.GetAgentInfo().GetName())
+	case *pb.UpdateAgentMsg, *pb.RenameAgentMsg, *pb.DeleteMcpMsg, *pb.DeleteAgentMsg:
+		settle(ctx, c, m.GetAgentInfo().GetName())
+		_ = pause(ctx, primeSettle) // the checks notice what is too late
+	}
 }
 
 // learn remembers what an acknowledged request has changed.

@@ -374,7 +374,7 @@ func (w *world) Query(ctx context.Context, q scenarios.Query) (string, error) {
 	case scenarios.Arrived:
 		return strconv.Itoa(w.arrived(q.Server, q.Token)), nil
 	case scenarios.Result:
-		return w.ops[q.Call].outcome(), nil
+		return w.outcome(w.ops[q.Call]), nil
 	case scenarios.Credential:
 		return w.credential(q.Call)
 	}

@@ -10,12 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/conformance"
 )
 
 const certifyUsage = `usage: mayfly certify [flags]
+       mayfly certify -explore [-steps N] [-seed N] [flags]
        mayfly certify list [-json]
        mayfly certify selftest [-run PATTERN] [-full] [-json]
        mayfly certify rejudge [flags] DIR
@@ -26,26 +27,18 @@ Runs a daemon, the reference daemon ("mayfly serve") if no other -target is name
 separate process, one for each check, in a fresh home, and tells clause by clause whether it
 keeps its peers alive exactly when it should. A MUST is stated by the documents that the clauses come from, a SHOULD is implied by
 them, and FIELD is a stricter rule of our own. Exit code 0: every MUST holds; 1: one does
-not; 3: something around the daemon failed; 4: the machine was too noisy to tell.
+not; 3: something around the daemon failed; 4: the machine was too noisy to tell, or a MUST
+could not be shown. SHOULD and FIELD are shown and leave the exit code alone; -strict lets
+SHOULD decide it as MUST does.
 
 `
 
 // runCertify is the subcommand certify.
 func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "selftest" {
-		return selftest(ctx, args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "list" {
-		return listChecks(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "adapter-protocol" {
-		return printProtocol(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "rejudge" {
-		return rejudge(args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "verify" {
-		return verify(args[1:], stdout, stderr)
+	if len(args) > 0 {
+		if code, done := certifyCommand(ctx, args, stdout, stderr); done {
+			return code
+		}
 	}
 	fs := flag.NewFlagSet("mayfly certify", flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -55,7 +48,10 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		fmt.Fprint(stderr, targetUsage())
 	}
 	to := addTargetFlags(fs)
+	wander := addWanderFlags(fs)
 	ids := fs.String("check", "", "run only these checks, by id, with commas in between")
+	profile := fs.String("profile", string(conformance.Full), "choice of checks: "+profileNames)
+	cold, longer := addColdStartFlags(fs), addTFlag(fs)
 	dir := fs.String("report", "mayfly-report", "directory for the report: "+reportFiles)
 	also := addVerdictFlags(fs)
 	asJSON := fs.Bool("json", false, "print the report as JSON in place of the table")
@@ -72,6 +68,12 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		}
 		opts.Checks = checks
 	}
+	for _, err := range []error{choose(&opts, conformance.Profile(*profile), isSet(fs, "profile")), cold.join(&opts, fs), longer.join(&opts, fs), wander.check(fs)} {
+		if err != nil {
+			fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
+			return exitUsage
+		}
+	}
 	if *parallel < 0 || *parallel > 256 {
 		fmt.Fprintf(stderr, "mayfly certify: -parallel is %d; use 1 to 256\n", *parallel)
 		return exitUsage
@@ -80,6 +82,9 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
 		return code
+	}
+	if *wander.on {
+		return wander.explore(ctx, fs, target, conformance.ExploreOptions{Parallel: *parallel}, stdout, stderr)
 	}
 	if err := also.read(opts.Checks != nil); err != nil {
 		fmt.Fprintf(stderr, "mayfly certify: %v\n", err)
@@ -92,6 +97,62 @@ func runCertify(ctx context.Context, args []string, _ io.Reader, stdout, stderr 
 		return exitHarness
 	}
 	return also.finish(report, *dir, stdout, stderr, func() error { return show(report, *asJSON, *dir, stdout) })
+}
+
+// certifyCommand runs what the first word names, if it names something.
+func certifyCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (code int, done bool) {
+	switch rest := args[1:]; args[0] {
+	case "selftest":
+		return selftest(ctx, rest, stdout, stderr), true
+	case "list":
+		return listChecks(rest, stdout, stderr), true
+	case "adapter-protocol":
+		return printProtocol(rest, stdout, stderr), true
+	case "rejudge":
+		return rejudge(rest, stdout, stderr), true
+	case "verify":
+		return verify(rest, stdout, stderr), true
+	}
+	return 0, false
+}
+
+// profileNames says in the usage what a profile is for.
+const profileNames = "quick (what can be seen in seconds), full (the whole catalogue, which a certificate wants) or\ntiming (measurements, some minutes, and answers to the open questions of RFC 0204)"
+
+// tFlag is T of the measurements.
+type tFlag struct{ t *time.Duration }
+
+const tFlagName = "t"
+
+func addTFlag(fs *flag.FlagSet) tFlag {
+	return tFlag{fs.Duration(tFlagName, 0, "profile timing: T of the measurements, which are made with three times it, too; a longer one\nwhere the machine is too noisy (default 5s)")}
+}
+
+// join measures with this T, if one was asked for.
+func (f tFlag) join(o *conformance.Options, fs *flag.FlagSet) error {
+	if !isSet(fs, tFlagName) {
+		return nil
+	}
+	checks, err := conformance.WithT(o.Checks, *f.t)
+	if err != nil {
+		return fmt.Errorf("-%s: %w", tFlagName, err)
+	}
+	o.Checks = checks
+	return nil
+}
+
+// choose makes the choice of a profile. The full one is what is run without any choice.
+func choose(o *conformance.Options, p conformance.Profile, asked bool) error {
+	checks, err := p.Checks()
+	switch {
+	case err != nil:
+		return err
+	case asked && o.Checks != nil:
+		return errors.New("-profile and -check both choose checks; use one of them")
+	case p != conformance.Full && o.Checks == nil:
+		o.Checks, o.Profile = checks, p
+	}
+	return nil
 }
 
 // parsed parses flags and says whether that is all there is to do.
@@ -170,53 +231,4 @@ func progress(stderr io.Writer) func(conformance.Result) {
 	return func(r conformance.Result) {
 		fmt.Fprintf(stderr, "%-15s %s (%.1fs)\n", r.Verdict, r.ID, float64(r.DurationMS)/1000)
 	}
-}
-
-// listed is one check in the JSON of certify list.
-type listed struct {
-	ID      string            `json:"id"`
-	Title   string            `json:"title"`
-	Clauses []string          `json:"clauses"`
-	Level   conformance.Level `json:"level"`
-	Needs   []string          `json:"needs,omitempty"`
-}
-
-// listChecks is "certify list".
-func listChecks(args []string, stdout, stderr io.Writer) int {
-	fs := flag.NewFlagSet("mayfly certify list", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	asJSON := fs.Bool("json", false, "print a JSON list")
-	if code, done := parsed(fs, args, stderr); done {
-		return code
-	}
-	var all []listed
-	for _, c := range conformance.Everything() {
-		all = append(all, listed{c.ID, c.Title, c.Clauses, c.Level(), c.Needs})
-	}
-	var err error
-	if *asJSON {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(all)
-	} else {
-		err = printList(all, stdout)
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "mayfly certify list: %v\n", err)
-		return exitHarness
-	}
-	return exitOK
-}
-
-func printList(all []listed, stdout io.Writer) error {
-	tw := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(tw, "CHECK\tLEVEL\tCLAUSES\tTITLE")
-	for _, c := range all {
-		title := c.Title
-		if len(c.Needs) > 0 {
-			title += " (needs " + strings.Join(c.Needs, ", ") + "; by name only)"
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", c.ID, c.Level, strings.Join(c.Clauses, " "), title)
-	}
-	return tw.Flush()
 }

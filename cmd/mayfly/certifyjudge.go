@@ -24,6 +24,7 @@ const reportFiles = conformance.ReportFile + ", " + conformance.HTMLFile + ", " 
 // verdictFlags say what is made of verdicts, those of a run and those of a capture.
 type verdictFlags struct {
 	known, key *string
+	strict     *bool
 
 	list   []conformance.Known
 	signer ed25519.PrivateKey
@@ -31,8 +32,9 @@ type verdictFlags struct {
 
 func addVerdictFlags(fs *flag.FlagSet) *verdictFlags {
 	return &verdictFlags{
-		known: fs.String("known", "", "TOML file of known failures, which the exit code does not count"),
-		key:   fs.String("key", "", "ed25519 key (PKCS#8, PEM) with which to sign a "+certificate.File),
+		known:  fs.String("known", "", "TOML file of known failures, which the exit code does not count"),
+		strict: fs.Bool("strict", false, "let SHOULD decide the exit code as MUST does"),
+		key:    fs.String("key", "", "ed25519 key (PKCS#8, PEM) with which to sign a "+certificate.File),
 	}
 }
 
@@ -78,7 +80,13 @@ func (f *verdictFlags) exit(r *conformance.Report, problems []string, stderr io.
 	if n := r.KnownCount(); n > 0 {
 		fmt.Fprintf(stderr, "mayfly certify: failures that are known and as listed: %d; without them the outcome is %s\n", n, r.Excused())
 	}
-	code := exitOf(r.Excused())
+	outcome := r.Excused()
+	if *f.strict {
+		if outcome = r.Excused(conformance.Should); outcome != r.Excused() {
+			fmt.Fprintf(stderr, "mayfly certify: with -strict, which counts SHOULD as well, the outcome is %s\n", outcome)
+		}
+	}
+	code := exitOf(outcome)
 	if len(problems) > 0 && code != exitHarness {
 		return exitFailed
 	}
@@ -118,8 +126,12 @@ func rerun(fs *flag.FlagSet) string {
 	words := []string{"mayfly certify"}
 	fs.Visit(func(f *flag.Flag) {
 		switch f.Name {
-		case "check", "report", "json", "parallel", "known", "key":
+		case "check", "profile", "report", "json", "parallel", "known", "key", "strict":
 		default:
+			if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
+				words = append(words, "-"+f.Name+"="+f.Value.String()) // a word behind it would be an argument
+				return
+			}
 			words = append(words, "-"+f.Name, quoted(veiled(f.Value.String())))
 		}
 	})

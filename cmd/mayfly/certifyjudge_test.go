@@ -51,6 +51,7 @@ func TestRerun(t *testing.T) {
 	}{
 		{nil, "mayfly certify"},
 		{[]string{"-check", "x", "-key", "k", "-json"}, "mayfly certify"},
+		{[]string{"-still"}, "mayfly certify -still=true"},
 		{[]string{"-target", "exec:d -home {home}", "-config", "c.toml"}, "mayfly certify -config c.toml -target 'exec:d -home {home}'"},
 		{[]string{"-target", "exec:HOME={home} TOKEN=abc K='a b' d --x=y it's"}, `mayfly certify -target 'exec:HOME={home} TOKEN=*** K=*** d --x=y it'\''s'`},
 	} {
@@ -59,6 +60,7 @@ func TestRerun(t *testing.T) {
 			fs.String(name, "", "")
 		}
 		fs.Bool("json", false, "")
+		fs.Bool("still", false, "")
 		if err := fs.Parse(tt.args); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,9 @@ Targets:
   embedded                  the reference daemon
   exec:[K=V…] COMMAND…      a command that runs a daemon of the protocol in a home of its own, e.g.
                             'exec:CRABTALK_HOME={home} crabtalkd'; its configuration is made from
-                            -template, and it has to listen at -socket, below its home
+                            -template, and it has to listen at -socket, below its home;
+                            one that ends in order only on another signal than SIGTERM needs
+                            -stop-signal, e.g. INT
   unix:PATH, tcp:HOST:PORT  a daemon that runs already; checks that would end it or need another
                             configuration are left out and say so. With -model its agents can be
                             made to call tools: tell the daemon that its model endpoint is there
@@ -41,7 +43,7 @@ func indent(text string) string {
 }
 
 // targetFlags say what is to be certified.
-type targetFlags struct{ spec, template, config, socket, model *string }
+type targetFlags struct{ spec, template, config, socket, model, stop *string }
 
 func addTargetFlags(fs *flag.FlagSet) targetFlags {
 	return targetFlags{
@@ -49,7 +51,9 @@ func addTargetFlags(fs *flag.FlagSet) targetFlags {
 		template: fs.String("template", "", "file with the configuration of an exec: target, with placeholders"),
 		config:   fs.String("config", "config.toml", "where the configuration of an exec: target goes, below its home"),
 		socket:   fs.String("socket", conformance.DefaultSocket, "where an exec: target listens, below its home"),
-		model:    fs.String("model", "", "HOST:PORT at which the model endpoint of the checks is to listen, for a unix: or tcp: target"),
+		stop: fs.String("stop-signal", "TERM", "what asks an exec: target to end in order: "+strings.Join(conformance.StopSignals(), ", ")+
+			"; the report says what it does on it, and on which other one it would"),
+		model: fs.String("model", "", "HOST:PORT at which the model endpoint of the checks is to listen, for a unix: or tcp: target"),
 	}
 }
 
@@ -64,7 +68,7 @@ func (f targetFlags) target(fs *flag.FlagSet) (t conformance.Target, code int, e
 	}
 	kind, _, _ := strings.Cut(*f.spec, ":")
 	for _, x := range []struct{ flag, kinds string }{
-		{"template", "exec"}, {"config", "exec"}, {"socket", "exec"}, {"model", "unix tcp"},
+		{"template", "exec"}, {"config", "exec"}, {"socket", "exec"}, {"stop-signal", "exec"}, {"model", "unix tcp"},
 	} {
 		if isSet(fs, x.flag) && !strings.Contains(x.kinds, kind) {
 			return t, exitUsage, fmt.Errorf("-%s does not go with the target %q; it is for %s targets", x.flag, *f.spec, x.kinds)
@@ -80,6 +84,9 @@ func (f targetFlags) target(fs *flag.FlagSet) (t conformance.Target, code int, e
 		}
 	}
 	t.Config, t.Socket = *f.config, *f.socket
+	if t.Stop, err = conformance.ParseStopSignal(*f.stop); err != nil {
+		return t, exitUsage, fmt.Errorf("-stop-signal: %w", err)
+	}
 	if t.Template, err = f.read(t.Template); err != nil {
 		return t, exitHarness, err
 	}

@@ -12,10 +12,6 @@ import (
 	"github.com/mayfly-mcp/mayfly/scenarios"
 )
 
-// npxPrefix names the variable with which a CI job asks for the test: an npm prefix in which
-// the package is installed, so that npx needs no network.
-const npxPrefix = "MAYFLY_NPX_PREFIX"
-
 // TestServerEverything drives a public server through a launcher tree and the real command. It
 // needs Node.js and a package, so it runs where it is asked for.
 func TestServerEverything(t *testing.T) {

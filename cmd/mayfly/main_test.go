@@ -12,7 +12,7 @@ import (
 // TestMain lets this test binary be the command: under the name mayfly for scripts, and as an
 // observer peer under whatever name a daemon was told to run.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 3 || os.Args[2] != "write-off" && !asksForHelp(os.Args[2:]) { // an operator's, not a peer's
+	if len(os.Args) < 3 || find(peerCommands(), os.Args[2]) == nil && !asksForHelp(os.Args[2:]) { // those are no observer peers
 		observer.RunIfPeer()
 	}
 	testscript.Main(m, map[string]func(){"mayfly": main})

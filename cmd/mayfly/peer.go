@@ -29,6 +29,7 @@ func runPeer(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 // peerCommands are the subcommands of peer, which without one is a peer.
 func peerCommands() []command {
 	return []command{
+		{"go-server", "serve MCP with the Go SDK, as a class of servers whose cold start is measured", runGoServer, nil},
 		{"write-off", "give up a process of a daemon that outlived SIGKILL", runWriteOff, nil},
 	}
 }

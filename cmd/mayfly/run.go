@@ -36,6 +36,9 @@ type runFlags struct {
 	update   bool
 	json     bool
 	parallel int
+
+	aim    targetFlags
+	target conformance.Target // of the live world
 }
 
 // runResult is what became of one file; it is the JSON of -json.
@@ -64,6 +67,7 @@ func runScenarios(ctx context.Context, args []string, _ io.Reader, stdout, stder
 	fs.BoolVar(&f.update, "update", false, "rewrite the expectations of the files to what happened; read the difference before you keep it")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object per file")
 	fs.IntVar(&f.parallel, "parallel", liveAtOnce, "live daemons at one time")
+	f.aim = addTargetFlags(fs)
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -79,7 +83,34 @@ func runScenarios(ctx context.Context, args []string, _ io.Reader, stdout, stder
 		fmt.Fprintf(stderr, "%v\n", err)
 		return inputCode(err)
 	}
-	return f.run(ctx, files, stdout, stderr)
+	release, code, err := f.take(ctx, fs)
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly run: %v\n", err)
+		return code
+	}
+	defer release()
+	return f.run(ctx, files, stdout)
+}
+
+// take finds out what the live world drives. A target that somebody names is asked how it wants to
+// be spoken to; the reference daemon needs no asking.
+func (f *runFlags) take(ctx context.Context, fs *flag.FlagSet) (release func(), code int, err error) {
+	release = func() {}
+	for _, name := range []string{"target", "template", "config", "socket", "model"} {
+		if f.in != scenarios.Live && isSet(fs, name) {
+			return release, exitUsage, fmt.Errorf("-%s goes with -in live", name)
+		}
+	}
+	if f.in != scenarios.Live {
+		return release, exitOK, nil
+	}
+	if f.target, code, err = f.aim.target(fs); err != nil || !isSet(fs, "target") {
+		return release, code, err
+	}
+	if f.target, release, err = conformance.Prepare(ctx, f.target); err != nil {
+		return func() {}, exitHarness, err
+	}
+	return release, exitOK, nil
 }
 
 // check finds what is wrong with the command line.
@@ -140,12 +171,7 @@ func readScenario(arg string) (*scenarios.File, error) {
 }
 
 // run executes the files and prints the results in their order.
-func (f *runFlags) run(ctx context.Context, files []*scenarios.File, stdout, stderr io.Writer) int {
-	exe, err := os.Executable()
-	if err != nil {
-		fmt.Fprintf(stderr, "mayfly run: cannot find the executable to run as daemon: %v\n", err)
-		return exitHarness
-	}
+func (f *runFlags) run(ctx context.Context, files []*scenarios.File, stdout io.Writer) int {
 	results := make([]chan runResult, len(files))
 	slots := make(chan struct{}, f.slots())
 	var wg sync.WaitGroup
@@ -154,7 +180,7 @@ func (f *runFlags) run(ctx context.Context, files []*scenarios.File, stdout, std
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			results[i] <- f.one(ctx, file, exe)
+			results[i] <- f.one(ctx, file)
 		})
 	}
 	code := exitOK
@@ -173,7 +199,7 @@ func (f *runFlags) slots() int {
 	return 1
 }
 
-func (f *runFlags) one(ctx context.Context, file *scenarios.File, exe string) runResult {
+func (f *runFlags) one(ctx context.Context, file *scenarios.File) runResult {
 	r := runResult{File: file.Name, World: f.in, Verdict: "ok", file: file, report: &scenarios.Report{File: file.Name}}
 	if ctx.Err() != nil {
 		r.Verdict, r.Failures = "error", []string{"interrupted before it began"}
@@ -190,7 +216,7 @@ func (f *runFlags) one(ctx context.Context, file *scenarios.File, exe string) ru
 	case scenarios.Host:
 		r.report, err = hostworld.Run(ctx, file)
 	case scenarios.Live:
-		r.report, err = scenarios.Run(ctx, file, conformance.NewWorld(conformance.Embedded(exe)))
+		r.report, err = scenarios.Run(ctx, file, conformance.NewWorld(f.target))
 	}
 	r.Expected = len(r.report.Outcomes)
 	if err == nil && r.Expected == 0 {

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,11 +15,13 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 )
 
-// Agents are the agents of a home, as the checks have declared them. An agent's id is the
-// name under which it was made.
+// Agents are the agents of a home, as the checks have declared them. An agent's id is the name
+// under which it was made, with a number behind it if an agent of that id has lived.
 type Agents struct {
-	mu   sync.Mutex
-	mcps map[string][]declared
+	mu    sync.Mutex
+	made  int
+	mcps  map[string][]declared // by id
+	names map[string]string     // by id, also of agents that are gone: events may still come
 }
 
 // declared is one declaration; raw is all of it.
@@ -28,23 +31,61 @@ type declared struct {
 }
 
 // NewAgents returns those of an empty home.
-func NewAgents() *Agents { return &Agents{mcps: map[string][]declared{}} }
+func NewAgents() *Agents { return &Agents{mcps: map[string][]declared{}, names: map[string]string{}} }
 
-func (a *Agents) info(name string) (*pb.AgentInfo, error) {
+// name is what the driver calls an agent. What is no id goes to it as it is, to be refused.
+func (a *Agents) name(id string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	list, ok := a.mcps[name]
-	if !ok {
-		return nil, &RefusedError{404, fmt.Sprintf("agent '%s' not found", name)}
+	if name, ok := a.names[id]; ok {
+		return name
 	}
-	info := &pb.AgentInfo{Id: name, Name: name}
+	return id
+}
+
+// id finds an agent by its name, one that lives rather than one that is gone.
+func (a *Agents) id(name string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.find(name)
+}
+
+func (a *Agents) find(name string) (found string) {
+	for _, id := range slices.Sorted(maps.Keys(a.names)) {
+		_, lives := a.mcps[id]
+		if a.names[id] == name && (lives || found == "") {
+			found = id
+		}
+	}
+	return cmp.Or(found, name)
+}
+
+// mint returns an id for a new agent, one that none has had.
+func (a *Agents) mint(name string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.made++
+	if _, had := a.names[name]; had {
+		return fmt.Sprintf("%s#%d", name, a.made)
+	}
+	return name
+}
+
+func (a *Agents) info(id string) (*pb.AgentInfo, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list, ok := a.mcps[id]
+	if !ok {
+		return nil, &RefusedError{404, fmt.Sprintf("agent '%s' not found", id)}
+	}
+	info := &pb.AgentInfo{Id: id, Name: a.names[id]}
 	for _, d := range list {
 		info.Mcps = append(info.Mcps, d.name)
 	}
 	return info, nil
 }
 
-func (a *Agents) names() []string {
+func (a *Agents) ids() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Sorted(maps.Keys(a.mcps))
@@ -52,24 +93,24 @@ func (a *Agents) names() []string {
 
 func (a *Agents) list() *pb.AgentList {
 	out := &pb.AgentList{}
-	for _, name := range a.names() {
-		if info, err := a.info(name); err == nil {
+	for _, id := range a.ids() {
+		if info, err := a.info(id); err == nil {
 			out.Agents = append(out.Agents, info)
 		}
 	}
 	return out
 }
 
-func (a *Agents) get(name string) []declared {
+func (a *Agents) get(id string) []declared {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.mcps[name])
+	return slices.Clone(a.mcps[id])
 }
 
-func (a *Agents) put(name string, list []declared) {
+func (a *Agents) put(id, name string, list []declared) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mcps[name] = list
+	a.mcps[id], a.names[id] = list, name
 }
 
 // parse reads the declarations of an AgentConfig; there may be none in it.
@@ -108,10 +149,10 @@ func (b *Bridge) create(ctx context.Context, m *pb.CreateAgentMsg) (proto.Messag
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.agents.info(m.GetName()); err == nil {
+	if _, err := b.agents.info(b.agents.id(m.GetName())); err == nil {
 		return nil, &RefusedError{500, fmt.Sprintf("agent '%s' already exists", m.GetName())}
 	}
-	return b.declare(ctx, m.GetName(), list)
+	return b.declare(ctx, b.agents.mint(m.GetName()), m.GetName(), list)
 }
 
 func (b *Bridge) update(ctx context.Context, m *pb.UpdateAgentMsg) (proto.Message, error) {
@@ -122,28 +163,42 @@ func (b *Bridge) update(ctx context.Context, m *pb.UpdateAgentMsg) (proto.Messag
 	if !there {
 		list = b.agents.get(m.GetAgent())
 	}
-	return b.declare(ctx, m.GetAgent(), list)
+	return b.declare(ctx, m.GetAgent(), b.agents.name(m.GetAgent()), list)
 }
 
-func (b *Bridge) declare(ctx context.Context, agent string, list []declared) (proto.Message, error) {
+// rename is for drivers that can do it; the others are not asked.
+func (b *Bridge) rename(ctx context.Context, m *pb.RenameAgentMsg) (proto.Message, error) {
+	driver, ok := b.driver.(Renamer)
+	if !ok {
+		return nil, &RefusedError{500, "this driver has no operation that renames agents"}
+	}
+	id := m.GetAgent()
+	if err := driver.Rename(ctx, b.agents.name(id), m.GetNewName()); err != nil {
+		return nil, err
+	}
+	b.agents.put(id, m.GetNewName(), b.agents.get(id))
+	return b.agents.info(id)
+}
+
+func (b *Bridge) declare(ctx context.Context, id, name string, list []declared) (proto.Message, error) {
 	raws := []json.RawMessage{}
 	for _, d := range list {
 		raws = append(raws, d.raw)
 	}
-	if err := b.driver.Declare(ctx, agent, raws); err != nil {
+	if err := b.driver.Declare(ctx, name, raws); err != nil {
 		return nil, err
 	}
-	b.agents.put(agent, list)
-	return b.agents.info(agent)
+	b.agents.put(id, name, list)
+	return b.agents.info(id)
 }
 
-func (b *Bridge) remove(ctx context.Context, agent string) error {
-	if err := b.driver.Delete(ctx, agent, ""); err != nil {
+func (b *Bridge) remove(ctx context.Context, id string) error {
+	if err := b.driver.Delete(ctx, b.agents.name(id), ""); err != nil {
 		return err
 	}
 	b.agents.mu.Lock()
 	defer b.agents.mu.Unlock()
-	delete(b.agents.mcps, agent)
+	delete(b.agents.mcps, id)
 	return nil
 }
 
@@ -152,7 +207,8 @@ func (b *Bridge) upsert(ctx context.Context, m *pb.UpsertMcpMsg) (proto.Message,
 	if err != nil {
 		return nil, err
 	}
-	row, err := b.driver.Upsert(ctx, m.GetAgent(), d.raw)
+	name := b.agents.name(m.GetAgent())
+	row, err := b.driver.Upsert(ctx, name, d.raw)
 	if err != nil {
 		return nil, err
 	}
@@ -162,27 +218,35 @@ func (b *Bridge) upsert(ctx context.Context, m *pb.UpsertMcpMsg) (proto.Message,
 	} else {
 		list = append(list, d)
 	}
-	b.agents.put(m.GetAgent(), list)
-	return info(m.GetAgent(), row), nil
+	b.agents.put(m.GetAgent(), name, list)
+	return info(name, row), nil
 }
 
 func (b *Bridge) withdraw(ctx context.Context, m *pb.DeleteMcpMsg) error {
-	if err := b.driver.Delete(ctx, m.GetAgent(), m.GetName()); err != nil {
+	name := b.agents.name(m.GetAgent())
+	if err := b.driver.Delete(ctx, name, m.GetName()); err != nil {
 		return err
 	}
 	list := slices.DeleteFunc(b.agents.get(m.GetAgent()), func(d declared) bool { return d.name == m.GetName() })
-	b.agents.put(m.GetAgent(), list)
+	b.agents.put(m.GetAgent(), name, list)
 	return nil
 }
 
+func (b *Bridge) reconnect(ctx context.Context, m *pb.ReconnectMcpMsg) (proto.Message, error) {
+	name := b.agents.name(m.GetAgent())
+	row, err := b.driver.Reconnect(ctx, name, m.GetName())
+	return info(name, row), err
+}
+
 // rows lists one agent, or all when it is "".
-func (b *Bridge) rows(ctx context.Context, agent string) (proto.Message, error) {
-	names := []string{agent}
-	if agent == "" {
-		names = b.agents.names()
+func (b *Bridge) rows(ctx context.Context, id string) (proto.Message, error) {
+	ids := []string{id}
+	if id == "" {
+		ids = b.agents.ids()
 	}
 	out := &pb.McpList{}
-	for _, name := range names {
+	for _, one := range ids {
+		name := b.agents.name(one)
 		rows, err := b.driver.List(ctx, name)
 		if err != nil {
 			return nil, err

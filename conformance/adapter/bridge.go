@@ -127,7 +127,9 @@ func (b *Bridge) handle(ctx context.Context, req proto.Message) (proto.Message, 
 	case *pb.DeleteAgentMsg:
 		return &pb.Pong{}, b.remove(ctx, m.GetAgent())
 	case *pb.GetAgentMsg:
-		return b.agents.info(m.GetName())
+		return b.agents.info(b.agents.id(m.GetName()))
+	case *pb.RenameAgentMsg:
+		return b.rename(ctx, m)
 	case *pb.ListAgentsMsg:
 		return b.agents.list(), nil
 	case *pb.ListMcpsMsg:
@@ -137,8 +139,7 @@ func (b *Bridge) handle(ctx context.Context, req proto.Message) (proto.Message, 
 	case *pb.DeleteMcpMsg:
 		return &pb.Pong{}, b.withdraw(ctx, m)
 	case *pb.ReconnectMcpMsg:
-		row, err := b.driver.Reconnect(ctx, m.GetAgent(), m.GetName())
-		return info(m.GetAgent(), row), err
+		return b.reconnect(ctx, m)
 	case *pb.CancelStreamMsg:
 		return &pb.Pong{}, b.giveUp(m.GetSessionHandle())
 	}
@@ -147,12 +148,13 @@ func (b *Bridge) handle(ctx context.Context, req proto.Message) (proto.Message, 
 
 // tell hands an event to everybody who follows.
 func (b *Bridge) tell(e Event) {
+	agent := b.agents.id(e.Agent)
 	kind := pb.McpEventKind(pb.McpEventKind_value["MCP_EVENT_KIND_"+upper(e.Kind)])
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for tap := range b.taps { // each gets the same one; the order among them is nobody's
 		select {
-		case tap <- &pb.McpEventMsg{Kind: kind, Name: e.Name, Agent: e.Agent, Tools: e.Tools, Error: e.Error}:
+		case tap <- &pb.McpEventMsg{Kind: kind, Name: e.Name, Agent: agent, Tools: e.Tools, Error: e.Error}:
 		default:
 			delete(b.taps, tap)
 			close(tap)

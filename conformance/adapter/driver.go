@@ -32,6 +32,12 @@ type Driver interface {
 	Subscribe(ctx context.Context, tell func(Event)) error
 }
 
+// Renamer is a Driver that can rename agents, and then names the capability "rename". From then on
+// the agent has its new name in everything.
+type Renamer interface {
+	Rename(ctx context.Context, agent, to string) error
+}
+
 // Capabilities is what a driver says about itself.
 type Capabilities struct {
 	Protocol     int      `json:"protocol"`

@@ -57,6 +57,14 @@ func (c *Client) Delete(ctx context.Context, agent, name string) error {
 	return c.do(ctx, c.limits.Work, "delete", named{agent, name}, &object{})
 }
 
+// Rename implements Renamer.
+func (c *Client) Rename(ctx context.Context, agent, to string) error {
+	return c.do(ctx, c.limits.Work, "rename", struct {
+		Agent string `json:"agent"`
+		To    string `json:"to"`
+	}{agent, to}, &object{})
+}
+
 // Dispatch implements Driver. When the context ends, the adapter is asked to give the call up,
 // and its answer is not waited for.
 func (c *Client) Dispatch(ctx context.Context, call Call) (res Result, err error) {

@@ -66,7 +66,7 @@ func (b *Bridge) round(ctx context.Context, agent string, n int, round llm.Round
 			defer sent()
 			began := time.Now()
 			res, err := b.driver.Dispatch(context.WithValue(ctx, sentKey{}, sent),
-				Call{Agent: agent, Tool: c.Name, Args: args(c), Prompt: llm.Plan(llm.Round{c})})
+				Call{Agent: b.agents.name(agent), Tool: c.Name, Args: args(c), Prompt: llm.Plan(llm.Round{c})})
 			if ctx.Err() != nil {
 				return
 			}

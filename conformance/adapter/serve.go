@@ -99,6 +99,7 @@ type fields struct {
 	MCP    json.RawMessage   `json:"mcp"`
 	MCPs   []json.RawMessage `json:"mcps"`
 	CallID uint64            `json:"call"`
+	To     string            `json:"to"`
 }
 
 func (s *server) perform(ctx context.Context, q asked) (any, error) {
@@ -124,6 +125,12 @@ func (s *server) perform(ctx context.Context, q asked) (any, error) {
 		return s.d.Upsert(ctx, f.Agent, f.MCP)
 	case "delete":
 		return object{}, s.d.Delete(ctx, f.Agent, f.Name)
+	case "rename":
+		driver, ok := s.d.(Renamer)
+		if !ok {
+			return nil, &RefusedError{400, "this driver has no operation that renames agents"}
+		}
+		return object{}, driver.Rename(ctx, f.Agent, f.To)
 	case "dispatch":
 		return s.d.Dispatch(ctx, f.Call)
 	case "list":

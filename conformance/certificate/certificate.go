@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -53,6 +54,9 @@ type Capture struct {
 // Make certifies what a capture bears out, whatever the outcome is. A capture that does not
 // cover the catalogue certifies nothing.
 func Make(c *conformance.Capture, key ed25519.PrivateKey) (*Certificate, error) {
+	if c == nil {
+		return nil, errors.New("this run cannot be certified: it has no capture that can be judged")
+	}
 	if err := c.Covers(); err != nil {
 		return nil, fmt.Errorf("this run cannot be certified: %w", err)
 	}

@@ -3,7 +3,9 @@ package mutants
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/core/wire"
@@ -108,9 +110,18 @@ func desertingDuring(moment bool, variants ...string) defect {
 		}
 		return t
 	})
-	d.proxy = &hooks{open: open}
+	d.proxy = &hooks{open: open, answer: func(_ *proxy, asked *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
+		if asked != nil && slices.Contains(variants, wire.Variant(asked)) {
+			<-time.After(stopsFollow)
+		}
+		return m
+	}}
 	return d
 }
+
+// stopsFollow is how long the answer to a request is held back, since it does not wait for the
+// stops that the request causes: they would come when nothing is under way any more.
+const stopsFollow = 200 * time.Millisecond
 
 // upsertIsLazy turns an upsert into an update of the agent.
 func upsertIsLazy() defect {

@@ -33,7 +33,7 @@ type defect struct {
 
 // All returns the mutants in a fixed order.
 func All() []Mutant {
-	return slices.Concat(claimMutants(), eventMutants(), connectMutants(), timeMutants(), callMutants(),
+	return slices.Concat(claimMutants(), deadMutants(), eventMutants(), connectMutants(), timeMutants(), callMutants(),
 		processMutants(), secretMutants(), wireMutants(), homeMutants())
 }
 

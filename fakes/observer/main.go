@@ -71,6 +71,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 // peer`: args are those after the word peer, and must be the tail of os.Args when the peer
 // is to fork. It takes over the process's signals and may not be run twice in a process.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if slices.Equal(args, []string{guardWord}) {
+		return guard(stdin)
+	}
 	o, err := parse(args, stderr)
 	if err == flag.ErrHelp {
 		return ExitOK

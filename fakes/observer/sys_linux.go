@@ -75,8 +75,14 @@ func processes() []int {
 }
 
 // commandLine is a process's argv, arguments separated by NUL; empty for a zombie.
-func commandLine(pid int) string {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+func commandLine(pid int) string { return procText(pid, "cmdline") }
+
+// environment is what a process was started with, entries separated by NUL; empty for one that
+// is not ours to read.
+func environment(pid int) string { return procText(pid, "environ") }
+
+func procText(pid int, name string) string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 	if err != nil {
 		return ""
 	}

@@ -30,6 +30,8 @@ func processes() []int { return nil }
 
 func commandLine(int) string { return "" }
 
+func environment(int) string { return "" }
+
 // Seal does nothing outside Linux.
 func Seal() {}
 

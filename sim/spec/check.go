@@ -116,12 +116,21 @@ func (m *Model) bind(effects []Effect) error {
 		if e.Kind != Dial {
 			continue
 		}
-		if e.Run == 0 || m.runs[e.Run] {
-			return broken("ST-2", "%s was dialed as run %d, which was used before", e.Peer, e.Run)
+		if err := m.Dialed(e.Peer, e.Run); err != nil {
+			return err
 		}
-		m.runs[e.Run] = true
-		m.find(e.Peer).run = e.Run
 	}
+	return nil
+}
+
+// Dialed says which number the incarnation got that an expected Dial was about. Follow reads it
+// off what was seen; whoever uses Apply alone has to say it before the next input.
+func (m *Model) Dialed(fp string, run Run) error {
+	if run == 0 || m.runs[run] {
+		return broken("ST-2", "%s was dialed as run %d, which was used before", fp, run)
+	}
+	m.runs[run] = true
+	m.find(fp).run = run
 	return nil
 }
 

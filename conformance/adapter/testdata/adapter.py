@@ -53,7 +53,7 @@ def start(q):
                               stdout=sys.stderr, env={**os.environ, **q.get("env", {})})
     while daemon.poll() is None:
         try:
-            return one(30) and None
+            return ids.update({text(a, 1): text(a, 12) for a in map(parse, one(15).get(1, []))})  # of the run before
         except OSError:
             time.sleep(0.02)
     raise LookupError(500, "the daemon ended with %d" % daemon.returncode)
@@ -79,12 +79,12 @@ def subscribe(q):
 def delete(q):
     one(*((46, msg(f1=q["name"], f2=ids[q["agent"]])) if q.get("name") else (19, msg(f2=ids.pop(q["agent"])))))
 OPS = {"start": start, "declare": declare, "dispatch": dispatch, "subscribe": subscribe, "delete": delete,
-       "capabilities": lambda q: {"protocol": 1, "name": "mayfly serve, through Python", "capabilities": ["restart", "cancel", "idle-timeout", "connect-timeout", "call-timeout", "grace"]},
+       "capabilities": lambda q: {"protocol": 1, "name": "mayfly serve, through Python", "capabilities": ["restart", "rename", "cancel", "idle-timeout", "connect-timeout", "call-timeout", "grace"]},
        "stop": lambda q: (daemon.terminate(), daemon.wait()) and None,
        "upsert": lambda q: row(one(45, msg(f1=json.dumps(q["mcp"]), f2=ids[q["agent"]]))),
        "reconnect": lambda q: row(one(54, msg(f1=q["name"], f2=ids.get(q["agent"], q["agent"])))),
        "list": lambda q: {"mcps": [row(parse(m)) for m in one(13, msg(f1=ids[q["agent"]])).get(1, [])]},
-       "cancel": lambda q: one(57, msg(f3=flights[q["call"]])) and None}
+       "rename": lambda q: (one(51, msg(f3=ids[q["agent"]], f2=q["to"])), ids.update({q["to"]: ids.pop(q["agent"])})) and None, "cancel": lambda q: one(57, msg(f3=flights[q["call"]])) and None}
 def serve(q):
     try:
         say({"id": q["id"], "result": OPS[q["op"]](q) or {}})

@@ -20,7 +20,7 @@ type operation struct {
 	op     scenarios.Operation
 	cancel context.CancelFunc
 	ended  chan struct{}
-	answer        // set before ended is closed
+	answer // set before ended is closed
 }
 
 // answer is how an operation ended, and why if it was refused.
