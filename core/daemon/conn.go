@@ -85,7 +85,7 @@ func (c *client) read() error {
 		default:
 			return err // undecodable, oversize or cut: the bytes that follow mean nothing
 		}
-		if ext, ok := req.GetMsg().(*pb.ClientMessage_Extension); ok {
+		if ext, ok := req.GetMsg().(*pb.ClientMessage_Extension); ok && operatorRequest(ext.Extension) == nil {
 			c.extension(ext.Extension)
 			continue
 		}
@@ -203,6 +203,8 @@ func (c *client) answer(req *pb.ClientMessage) {
 		err = c.agentEvents()
 	case *pb.ListAgentsMsg, *pb.ListMcpsMsg, *pb.GetAgentMsg:
 		err = c.list(req)
+	case nil:
+		err = c.operate(req)
 	default:
 		m, err = c.d.perform(c.ctx, c.door, req)
 	}

@@ -87,11 +87,3 @@ func invokeError(e *pb.ConsumerError) error {
 	}
 	return &jsonrpc.Error{Code: e.GetCode(), Message: e.GetMessage()}
 }
-
-// setFor is where an entry goes: what everybody sees, or what an agent's clients see.
-func (d *Daemon) setFor(agent string) (*endpoint.Set, error) {
-	if agent == "" {
-		return d.endpoint.Shared(), nil
-	}
-	return nil, invalid("agents have no clients yet")
-}

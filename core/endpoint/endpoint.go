@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -160,8 +159,9 @@ func (e *Endpoint) changed(s *Scope, what notice) {
 	}
 }
 
-// Close ends every session. Entries stay with their owners; requests that come later find
-// nothing.
+// Close ends every session, each after the calls that are in flight on it. Entries stay with
+// their owners; no scope is opened any more. Who serves the endpoint keeps later requests away;
+// if some were under way, a second Close ends the sessions that they began.
 func (e *Endpoint) Close() {
 	e.mu.Lock()
 	e.closed = true
@@ -169,10 +169,10 @@ func (e *Endpoint) Close() {
 	for s := range e.scopes {
 		all = append(all, s)
 	}
-	clear(e.scopes)
 	e.mu.Unlock()
-	slices.SortFunc(all, func(a, b *Scope) int { return len(a.id) - len(b.id) })
+	var wg sync.WaitGroup
 	for _, s := range all {
-		s.end()
+		wg.Go(s.end)
 	}
+	wg.Wait()
 }

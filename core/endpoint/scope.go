@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -50,7 +51,8 @@ func newScope(e *Endpoint, id string, refresh func(context.Context) error) *Scop
 	return s
 }
 
-// Close ends the tenant's sessions and forgets the scope. Its entries stay with their owners.
+// Close ends the tenant's sessions, as Disconnect does, and forgets the scope. Its entries stay with
+// their owners.
 func (s *Scope) Close() {
 	s.endpoint.mu.Lock()
 	delete(s.endpoint.scopes, s)
@@ -58,11 +60,19 @@ func (s *Scope) Close() {
 	s.end()
 }
 
+// Disconnect ends the tenant's sessions, each after the calls that are in flight on it. The
+// entries stay; who may come again begins a new one.
+func (s *Scope) Disconnect() {
+	var wg sync.WaitGroup
+	for session := range s.server.Sessions() { // at once: a call that hangs holds up its own alone
+		wg.Go(func() { _ = session.Close() }) // its client is told by the end of the stream
+	}
+	wg.Wait()
+}
+
 func (s *Scope) end() {
 	s.news.stop()
-	for session := range s.server.Sessions() {
-		_ = session.Close() // its client is told by the end of the stream
-	}
+	s.Disconnect()
 }
 
 // sets are what the scope sees, what hides the other first.

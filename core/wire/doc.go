@@ -82,4 +82,4 @@
 // fails when the two differ.
 package wire
 
-//go:generate protoc --proto_path=. --go_out=../.. --go_opt=module=github.com/mayfly-mcp/mayfly crabtalk.proto consumer.proto
+//go:generate protoc --proto_path=. --go_out=../.. --go_opt=module=github.com/mayfly-mcp/mayfly crabtalk.proto consumer.proto operator.proto
