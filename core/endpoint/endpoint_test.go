@@ -308,6 +308,10 @@ func (p *place) post(t *testing.T, token, session, version, body string) *http.R
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+	var m struct{ Method string }
+	if json.Unmarshal([]byte(body), &m) == nil && version >= "2026-07-28" {
+		r.Header.Set("Mcp-Method", m.Method)
+	}
 	return do(t, r)
 }
 
@@ -485,6 +489,57 @@ func TestResources(t *testing.T) {
 				t.Errorf("%s: %+v", uri, res.Contents[0])
 			}
 		}
+	}
+}
+
+// An empty listing is [] on the wire, never null (OL-23).
+func TestEmptyListings(t *testing.T) {
+	p := serve(t, endpoint.Config{})
+	for _, v := range versions[:2] {
+		for method, want := range map[string]string{"tools/list": `"tools":[]`, "resources/list": `"resources":[]`, "resources/templates/list": `"resourceTemplates":[]`} {
+			if got := p.raw(t, "", v, method); !strings.Contains(got, want) {
+				t.Errorf("%s %s: %s", v, method, got)
+			}
+		}
+	}
+}
+
+// raw asks without parameters, and returns what is on the wire.
+func (p *place) raw(t *testing.T, token, version, method string) string {
+	t.Helper()
+	session, params := "", "{}"
+	if version >= "2026-07-28" {
+		params = fmt.Sprintf(`{"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`, version)
+	} else {
+		session = p.connect(t, version, token, nil).ID()
+	}
+	res := p.post(t, token, session, version, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params))
+	all, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(all)
+}
+
+// The plan is the entry's, whatever becomes of the listener that calls come by (PC).
+func TestPlanOutlivesTheListener(t *testing.T) {
+	ep, o := endpoint.New(endpoint.Config{}), newOwner(t)
+	t.Cleanup(ep.Close)
+	tool := saying("guarded", "in")
+	tool.Plan = registry.Bearer(nil)
+	add(t, ep.Shared(), o, tool)
+	for range 2 {
+		s := httptest.NewServer(ep)
+		p := &place{ep, s.URL}
+		for _, v := range versions[:2] {
+			c := p.connect(t, v, "canary-x", nil)
+			if _, err := callTool(t, c, "guarded", nil); codeOf(err) != -32000 {
+				t.Errorf("%s: %v", v, err)
+			}
+			_ = c.Close()
+		}
+		s.CloseClientConnections()
+		s.Close()
 	}
 }
 

@@ -106,6 +106,30 @@ func TestOneDeathFreesOnePlace(t *testing.T) {
 	}
 }
 
+// A death frees all that its owner held, ready or not.
+func TestOneDeathFreesAllItsPlaces(t *testing.T) {
+	for name, die := range map[string]func(*silent, *owner.Owner){
+		"heard":   func(_ *silent, o *owner.Owner) { o.Close() },
+		"unheard": func(s *silent, _ *owner.Owner) { s.end() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, tab, next := newSilent(), newTable(3), newOwner(t, "next")
+			o := ownerUnder(t, ctx)
+			for _, key := range []string{"a", "b"} {
+				serve(t, tab, o, saying(key, "o"))
+			}
+			register(t, tab, o, saying("hidden", "o"))
+			die(ctx, o)
+			for _, key := range []string{"c", "d", "e"} {
+				serve(t, tab, next, saying(key, "next"))
+			}
+			if got := names(tab); got != "c d e" {
+				t.Errorf("listed: %q", got)
+			}
+		})
+	}
+}
+
 // A death between the plan and the gate that nobody heard of lets no body begin (OL-45).
 func TestDeathAtTheGateThatNobodyHeardOf(t *testing.T) {
 	ctx, tab, ran := newSilent(), newTable(1), false
