@@ -10,11 +10,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
@@ -24,10 +23,17 @@ var mcpVersions = []string{"2025-11-25", "2026-07-28"}
 // come connects a client of MCP through the real listener.
 func (r *rig) come(token, version string, opts *mcp.ClientOptions) (*mcp.ClientSession, error) {
 	r.t.Helper()
+	return r.connect(token, version, opts, false)
+}
+
+// connect is come; a client that is deaf has no stream for news, whose end would end it before it
+// has read its answers.
+func (r *rig) connect(token, version string, opts *mcp.ClientOptions, deaf bool) (*mcp.ClientSession, error) {
+	r.t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	r.t.Cleanup(transport.CloseIdleConnections)
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, opts).Connect(r.ctx, &mcp.StreamableClientTransport{
-		Endpoint: "http://" + r.d.MCPAddr(), MaxRetries: -1, HTTPClient: &http.Client{Transport: withToken{transport, token}},
+		Endpoint: "http://" + r.d.MCPAddr(), MaxRetries: -1, DisableStandaloneSSE: deaf, HTTPClient: &http.Client{Transport: withToken{transport, token}},
 	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		r.t.Cleanup(func() { _ = s.Close() })
@@ -322,19 +328,10 @@ func TestGatewayStops(t *testing.T) {
 			answers <- err
 		}()
 		<-began
+		r.d.patience = 100 * time.Millisecond
 		r.stop()
 		if err := <-answers; err == nil {
 			t.Errorf("%s: a call that nobody answered was answered", v)
 		}
 	}
 }
-
-// codeOfCall is the code of an error of JSON-RPC, 0 of another.
-func codeOfCall(err error) int64 {
-	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return rpc.Code
-	}
-	return 0
-}
-
-var _ = pb.McpStatus_MCP_STATUS_CONNECTED

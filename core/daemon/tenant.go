@@ -175,12 +175,13 @@ func (ts *tenants) end(a *agent, forget bool) {
 	if t == nil || ts.over {
 		return
 	}
-	end := t.scope.Disconnect
 	if forget {
 		delete(ts.byID, a.id)
-		end = t.scope.Close
+		ts.work.Go(t.scope.Close)
+		return
 	}
-	ts.work.Go(end)
+	ended := t.scope.Disconnect() // before anybody has the new token
+	ts.work.Go(func() { <-ended })
 }
 
 // close returns when nothing of the tenants is at work any more. The daemon is quiet and the

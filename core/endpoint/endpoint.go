@@ -159,7 +159,7 @@ func (e *Endpoint) changed(s *Scope, what notice) {
 	}
 }
 
-// Close ends every session, each after the calls that are in flight on it. Entries stay with
+// Close ends every session, as Scope.Disconnect does. Entries stay with
 // their owners; no scope is opened any more. Who serves the endpoint keeps later requests away;
 // if some were under way, a second Close ends the sessions that they began.
 func (e *Endpoint) Close() {

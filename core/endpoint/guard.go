@@ -35,7 +35,12 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.deny(w, err)
 		return
 	}
-	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{scope, registry.Caller{Token: token}}))
+	v := &visit{scope: scope, caller: registry.Caller{Token: token}}
+	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
+	if r.Method == http.MethodPost {
+		scope.begin(v, r.Header.Get("Mcp-Session-Id"))
+		defer scope.finish(v)
+	}
 	if scope == e.shared {
 		e.route(w, r)
 		return
@@ -127,6 +132,13 @@ func (e *Endpoint) route(w http.ResponseWriter, r *http.Request) {
 type visit struct {
 	scope  *Scope
 	caller registry.Caller
+
+	session string        // its id, "" for none
+	done    chan struct{} // closed when the request was answered
+
+	// The fields below are guarded by the scope's mu.
+	over   bool               // the scope was disconnected since
+	cancel context.CancelFunc // of a stream of news, nil for another request
 }
 
 type visitKey struct{}

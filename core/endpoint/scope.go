@@ -36,10 +36,13 @@ type Scope struct {
 	refresh  func(context.Context) error
 	server   *mcp.Server
 	news     *news
+
+	mu       sync.Mutex
+	visitors map[*visit]struct{} // requests in progress, but those for a session's news
 }
 
 func newScope(e *Endpoint, id string, refresh func(context.Context) error) *Scope {
-	s := &Scope{endpoint: e, id: id, refresh: refresh}
+	s := &Scope{endpoint: e, id: id, refresh: refresh, visitors: map[*visit]struct{}{}}
 	s.Set = Set{
 		scope:     s,
 		tools:     registry.New[*mcp.CallToolRequest, *mcp.CallToolResult](registry.Config{Kind: "tool", Max: e.cfg.MaxTools, Changed: func() { e.changed(s, toolsChanged) }}),
@@ -51,8 +54,8 @@ func newScope(e *Endpoint, id string, refresh func(context.Context) error) *Scop
 	return s
 }
 
-// Close ends the tenant's sessions, as Disconnect does, and forgets the scope. Its entries stay with
-// their owners.
+// Close ends the tenant's sessions, as Disconnect does, and forgets the scope. Its entries stay
+// with their owners.
 func (s *Scope) Close() {
 	s.endpoint.mu.Lock()
 	delete(s.endpoint.scopes, s)
@@ -60,19 +63,9 @@ func (s *Scope) Close() {
 	s.end()
 }
 
-// Disconnect ends the tenant's sessions, each after the calls that are in flight on it. The
-// entries stay; who may come again begins a new one.
-func (s *Scope) Disconnect() {
-	var wg sync.WaitGroup
-	for session := range s.server.Sessions() { // at once: a call that hangs holds up its own alone
-		wg.Go(func() { _ = session.Close() }) // its client is told by the end of the stream
-	}
-	wg.Wait()
-}
-
 func (s *Scope) end() {
 	s.news.stop()
-	s.Disconnect()
+	<-s.Disconnect()
 }
 
 // sets are what the scope sees, what hides the other first.

@@ -100,9 +100,15 @@ func (s *Scope) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			own.Params = &params
 			return next(context.WithValue(ctx, deliveryKey{}, d), method, &own)
 		}
+		if v := visitOf(ctx); method == methodListen && v != nil {
+			return v.listen(ctx, func(ctx context.Context) (mcp.Result, error) { return next(ctx, method, req) })
+		}
 		return next(ctx, method, req)
 	}
 }
+
+// methodListen is a request of the versions without sessions, whose answer is a stream of news.
+const methodListen = "subscriptions/listen"
 
 // visit is who a message comes from: the token is that of its own request, whatever request
 // opened the session.
