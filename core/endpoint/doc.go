@@ -23,9 +23,12 @@
 //
 // Requests of version 2026-07-28 and later are served without sessions, older ones with.
 // Everything that has a name which is not there now, for whatever reason, has the same error
-// (SPEC OL-48): -32602 for a tool, -32002 for a resource. A plan that denies is -32000. A body
-// that panics, returns nothing or exits its goroutine, and an owner that dies during a call,
+// (SPEC OL-48): -32602. A plan that denies is -32000. A body that panics, returns nothing, or
+// what cannot be written as JSON, or exits its goroutine, and an owner that dies during a call,
 // give -32603, and cost nobody else anything (SPEC OL-49).
+//
+// A client that goes away ends its calls of version 2026-07-28. In older ones a lost connection
+// is no cancellation: notifications/cancelled and the end of the session are.
 //
 // # Promises
 //
@@ -35,11 +38,14 @@
 //     session that can see it (SPEC OL-54).
 //   - All methods may be called concurrently.
 //   - Tokens are in no log and no error.
+//   - A session that is ended, by [Scope.Disconnect], [Scope.Close] or [Endpoint.Close], has
+//     answered the requests that were in progress on it before.
 //
 // # Not promised
 //
 //   - An entry of a scope hides a shared one of the same name.
 //   - Versions before 2026-07-28 keep a session per client until it is deleted, is idle for
 //     Config.SessionTimeout, or the endpoint closes. The SDK's clock measures that.
-//   - Prompts, completions, sampling and subscriptions to single resources are not served.
+//   - Prompts, completions and subscriptions to single resources are not served, and a stream
+//     that was lost is not resumed.
 package endpoint
