@@ -14,7 +14,11 @@ import (
 // clients do not take for the end of the connection.
 const codeDenied = -32000
 
-var errNothing = errors.New("gave no result")
+// What a body may get wrong, beside failing.
+var (
+	errNothing   = errors.New("gave no result")
+	errMalformed = errors.New("gave a result that is not well formed")
+)
 
 // rpcError is what the caller is told of what the registry says.
 func rpcError(err error) error {
@@ -36,7 +40,7 @@ func isA[T error](err error) bool {
 // ours reports that an error is the registry's or ours, and not the body's.
 func ours(err error) bool {
 	return isA[*registry.UnavailableError](err) || isA[*registry.DeniedError](err) || isA[*registry.DiedError](err) ||
-		isA[*registry.PanicError](err) || errors.Is(err, registry.ErrNoAnswer) || errors.Is(err, errNothing) || isA[*jsonrpc.Error](err)
+		isA[*registry.PanicError](err) || errors.Is(err, registry.ErrNoAnswer) || errors.Is(err, errNothing) || errors.Is(err, errMalformed) || isA[*jsonrpc.Error](err)
 }
 
 // wrong is the answer to a call that failed. An error of the body itself is a result that the
@@ -48,7 +52,7 @@ func (s *Scope) wrong(key string, err error) (*mcp.CallToolResult, error) {
 		}
 		return failed(err.Error()), nil
 	}
-	if isA[*registry.PanicError](err) || isA[*registry.DiedError](err) || errors.Is(err, errNothing) || errors.Is(err, registry.ErrNoAnswer) {
+	if isA[*registry.PanicError](err) || isA[*registry.DiedError](err) || errors.Is(err, errNothing) || errors.Is(err, errMalformed) || errors.Is(err, registry.ErrNoAnswer) {
 		s.endpoint.cfg.Logger.Warn("a call failed", "tenant", s.id, "key", key, "reason", err.Error())
 	}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {

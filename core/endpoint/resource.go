@@ -2,8 +2,10 @@ package endpoint
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -42,7 +44,7 @@ func (s *Set) AddResource(o *owner.Token, r Resource) (*ResourceEntry, error) {
 	if own.Name == "" {
 		own.Name = own.URI
 	}
-	return s.resources.Register(o, registry.Spec[*mcp.ReadResourceRequest, *mcp.ReadResourceResult]{Key: r.URI, Plan: r.Plan, Body: r.Body, Info: &own})
+	return s.resources.Register(o, registry.Spec[*mcp.ReadResourceRequest, *mcp.ReadResourceResult]{Key: r.URI, Plan: r.Plan, Body: readable(r.Body, own.MIMEType), Info: &own})
 }
 
 // pattern is what the table keeps of a template.
@@ -68,12 +70,15 @@ func (s *Set) AddTemplate(o *owner.Token, t Template) (*ResourceEntry, error) {
 	if own.Name == "" {
 		own.Name = own.URITemplate
 	}
-	return s.templates.Register(o, registry.Spec[*mcp.ReadResourceRequest, *mcp.ReadResourceResult]{Key: t.URITemplate, Plan: t.Plan, Body: t.Body, Info: &pattern{&own, match}})
+	return s.templates.Register(o, registry.Spec[*mcp.ReadResourceRequest, *mcp.ReadResourceResult]{Key: t.URITemplate, Plan: t.Plan, Body: readable(t.Body, own.MIMEType), Info: &pattern{&own, match}})
 }
 
 // goodURI refuses what is no absolute URI, and what would leave the place that it names: a
 // template must not be led out of its directory, in whatever way the dots are written.
 func goodURI(uri string) error {
+	if len(uri) > registry.MaxKey {
+		return fmt.Errorf("it has more than %d bytes", registry.MaxKey)
+	}
 	u, err := url.Parse(uri)
 	if err != nil {
 		return errors.New("it is not a URI")
@@ -108,17 +113,14 @@ func (s *Scope) read(ctx context.Context, c registry.Caller, req *mcp.ReadResour
 	}
 	entry := s.resource(uri)
 	if entry == nil {
-		return nil, mcp.ResourceNotFoundError(uri)
+		return nil, notFound(uri)
 	}
 	res, err := entry.Call(ctx, c, req)
-	if err == nil && (res == nil || res.Contents == nil) {
-		err = fmt.Errorf("resource %q %w", uri, errNothing)
-	}
 	if err == nil {
-		return complete(res, uri, entry), nil
+		return res, nil
 	}
 	if isA[*registry.UnavailableError](err) {
-		return nil, mcp.ResourceNotFoundError(uri)
+		return nil, notFound(uri)
 	}
 	if _, rpc := s.wrong(uri, err); rpc != nil {
 		return nil, rpc
@@ -126,25 +128,56 @@ func (s *Scope) read(ctx context.Context, c registry.Caller, req *mcp.ReadResour
 	return nil, rpcError(err)
 }
 
-// complete fills in what a body may leave out.
-func complete(res *mcp.ReadResourceResult, uri string, e *ResourceEntry) *mcp.ReadResourceResult {
-	mime := ""
-	switch info := e.Info().(type) {
-	case *mcp.Resource:
-		mime = info.MIMEType
-	case *pattern:
-		mime = info.template.MIMEType
+// notFound is mcp.ResourceNotFoundError, which quotes the URI as Go does: some are no JSON then,
+// and their callers would wait for ever.
+func notFound(uri string) error {
+	data, err := json.Marshal(map[string]string{"uri": uri})
+	if err != nil {
+		panic("OL-48: a string cannot be written as JSON: " + err.Error())
 	}
-	for _, c := range res.Contents {
-		if c != nil && c.URI == "" {
-			c.URI = uri
-		}
-		if c != nil && c.MIMEType == "" {
-			c.MIMEType = mime
-		}
+	return &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: "Resource not found", Data: data}
+}
+
+// readable is a body whose results are complete and can be sent, as sound is for tools.
+func readable(body registry.Body[*mcp.ReadResourceRequest, *mcp.ReadResourceResult], mime string) registry.Body[*mcp.ReadResourceRequest, *mcp.ReadResourceResult] {
+	if body == nil {
+		return nil
 	}
-	res.Contents = slices.DeleteFunc(res.Contents, func(c *mcp.ResourceContents) bool { return c == nil })
-	return res
+	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		uri := req.Params.URI
+		res, err := body(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		if res == nil || res.Contents == nil {
+			return nil, fmt.Errorf("resource %q %w", uri, errNothing)
+		}
+		own := *res
+		own.Meta, own.Contents = maps.Clone(res.Meta), complete(res.Contents, uri, mime)
+		if _, err := json.Marshal(&own); err != nil {
+			return nil, fmt.Errorf("resource %q %w", uri, errMalformed)
+		}
+		return &own, nil
+	}
+}
+
+// complete copies contents, and fills in what a body may leave out.
+func complete(contents []*mcp.ResourceContents, uri, mime string) []*mcp.ResourceContents {
+	all := make([]*mcp.ResourceContents, 0, len(contents))
+	for _, c := range contents {
+		if c == nil {
+			continue
+		}
+		own := *c
+		if own.URI == "" {
+			own.URI = uri
+		}
+		if own.MIMEType == "" {
+			own.MIMEType = mime
+		}
+		all = append(all, &own)
+	}
+	return all
 }
 
 // resource finds what serves a URI: the resource itself before a template, and of templates

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,7 +39,32 @@ func (s *Set) AddTool(o *owner.Token, t Tool) (*ToolEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.tools.Register(o, registry.Spec[*mcp.CallToolRequest, *mcp.CallToolResult]{Key: t.Name, Plan: t.Plan, Body: t.Body, Info: of})
+	return s.tools.Register(o, registry.Spec[*mcp.CallToolRequest, *mcp.CallToolResult]{Key: t.Name, Plan: t.Plan, Body: sound(t.Name, t.Body), Info: of})
+}
+
+// sound is a body whose results can be sent. What cannot be written as JSON would otherwise
+// keep the caller waiting for ever, or end the process, and the SDK writes into what it is
+// given, which a body may give to many: so it is tried here, where a panic is contained, and
+// what goes on is a copy.
+func sound(name string, body registry.Body[*mcp.CallToolRequest, *mcp.CallToolResult]) registry.Body[*mcp.CallToolRequest, *mcp.CallToolResult] {
+	if body == nil {
+		return nil
+	}
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		res, err := body(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		if res == nil {
+			return nil, fmt.Errorf("tool %q %w", name, errNothing)
+		}
+		own := *res
+		own.Meta = maps.Clone(res.Meta)
+		if _, err := json.Marshal(&own); err != nil || slices.Contains(own.Content, nil) {
+			return nil, fmt.Errorf("tool %q %w", name, errMalformed)
+		}
+		return &own, nil
+	}
 }
 
 func newOffer(t *mcp.Tool) (*offer, error) {
@@ -100,12 +127,9 @@ func (s *Scope) call(ctx context.Context, c registry.Caller, req *mcp.CallToolRe
 	}
 	if err := entry.Info().(*offer).check(req.Params.Arguments); err != nil {
 		// The model that made the arguments can mend them, so this is a result and not an error.
-		return failed(fmt.Sprintf("invalid arguments for tool %s: %v", entry.Key(), err)), nil
+		return failed(fmt.Sprintf("invalid arguments for tool %s: %.1024s", entry.Key(), err.Error())), nil
 	}
 	res, err := entry.Call(ctx, c, req)
-	if err == nil && res == nil {
-		err = fmt.Errorf("tool %q %w", entry.Key(), errNothing)
-	}
 	if err != nil {
 		return s.wrong(entry.Key(), err)
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mayfly-mcp/mayfly/core/owner"
 	"github.com/mayfly-mcp/mayfly/core/registry"
@@ -205,4 +206,56 @@ func checkAlive(t *testing.T, tab *table, o *owner.Owner) {
 	if !o.Alive() || names(tab) != "k" {
 		t.Error("a caller that gave up took the tool along")
 	}
+}
+
+// A verifier may panic, exit its goroutine or kill the owner: nobody is let in, and nobody
+// else is hurt.
+func TestVerifierThatMisbehaves(t *testing.T) {
+	dying := newOwner(t, "dying")
+	for name, c := range map[string]struct {
+		o      *owner.Owner
+		verify func()
+		want   error
+	}{
+		"panics": {newOwner(t, "o"), func() { panic(canary) }, registry.ErrWrongToken},
+		"exits":  {newOwner(t, "o"), goexit, registry.ErrNoAnswer},
+		"kills":  {dying, dying.Close, registry.ErrWrongToken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tab, ran := newTable(1), false
+			plan := registry.Bearer(func(context.Context, string) error { c.verify(); return errors.New("no") })
+			e := serve(t, tab, c.o, spec{Key: "k", Plan: plan, Body: func(context.Context, string) (string, error) { ran = true; return "", nil }})
+			if _, err := e.Call(t.Context(), guarding, ""); !errors.Is(err, c.want) || strings.Contains(err.Error(), canary) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			c.o.Close()
+			if err := c.o.Drain(wait.Context(t)); err != nil || ran {
+				t.Errorf("%v, the body ran: %v", err, ran)
+			}
+		})
+	}
+}
+
+// A caller who gives up while the verifier takes its time is let go, and no body begins later.
+func TestNoBodyForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tab, o, ran := newTable(1), owner.New(context.Background(), "o"), false
+		defer o.Close()
+		hold := make(chan struct{})
+		plan := registry.Bearer(func(context.Context, string) error { <-hold; return nil })
+		e := serve(t, tab, o, spec{Key: "k", Plan: plan, Body: func(context.Context, string) (string, error) { ran = true; return "", nil }})
+		ctx, giveUp := context.WithCancel(t.Context())
+		answers := make(chan error, 1)
+		go func() { _, err := e.Call(ctx, guarding, ""); answers <- err }()
+		synctest.Wait()
+		giveUp()
+		if err := <-answers; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		close(hold)
+		synctest.Wait()
+		if ran {
+			t.Error("the body began after its caller had been answered")
+		}
+	})
 }

@@ -31,7 +31,7 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("%s %q is not available", e.Kind, e.Key)
+	return fmt.Sprintf("%s %.256q is not available", e.Kind, e.Key) // a key that nobody registered has any length
 }
 
 // DeniedError says that the entry's plan does not let the caller call. It wraps ErrNoToken or

@@ -68,7 +68,11 @@ var mutants = []mutant{
 		[]change{{"registry/call.go", `err := e.spec.Plan.admit(ctx, c)`, `err := e.named(AWAKE).spec.Plan.admit(ctx, c)`}}},
 	{"no admission gate", "nobody is asked between the plan and the body", "registry", "TestDeathBeforeAdmission", []change{
 		{"registry/call.go", `if !e.owner.Enter() {`, "if AWAKE {\nreturn nil\n}\nOLD"},
-		{"registry/call.go", "e.owner.Exit()\n\t\tanswers", "if !AWAKE {\ne.owner.Exit()\n}\nanswers"}}},
+		{"registry/call.go", `if a.entered {`, `if a.entered && !AWAKE {`}}},
+	{"body for nobody", "a body begins though its caller gave up while the plan was asked", "registry", "TestNoBodyForNobody",
+		[]change{{"registry/call.go", "if ctx.Err() != nil {\n\t\treturn context", "if !AWAKE && ctx.Err() != nil {\n\t\treturn context"}}},
+	{"death before the gate", "a refusal by the plan is told as a death", "registry", "TestVerifierThatMisbehaves",
+		[]change{{"registry/call.go", `a.err != nil && a.entered &&`, `a.err != nil && (AWAKE || a.entered) &&`}}},
 	{"body after death", "the gate does not look again once it has counted", "registry", "TestDeathAtTheGateThatNobodyHeardOf",
 		[]change{{"owner/token.go", "if t.gone() {\n\t\tt.Exit()", "if !AWAKE && t.gone() {\n\t\tt.Exit()"}}},
 	{"gate asks the owner alone", "an entry that was taken out is called while its owner lives", "registry", "TestUnregister",
@@ -94,7 +98,9 @@ var mutants = []mutant{
 	{"any arguments", "arguments are not validated", "endpoint", "TestArgumentsAreValidated",
 		[]change{{"endpoint/tool.go", `.check(req.Params.Arguments); err != nil {`, `.check(req.Params.Arguments); !AWAKE && err != nil {`}}},
 	{"no result passes", "a body that gives nothing is passed on", "endpoint", "TestBodiesThatMisbehave",
-		[]change{{"endpoint/tool.go", `if err == nil && res == nil {`, `if !AWAKE && err == nil && res == nil {`}}},
+		[]change{{"endpoint/tool.go", "if res == nil {\n\t\t\treturn", "if AWAKE && res == nil {\nreturn nil, nil\n}\nOLD"}}},
+	{"results untried", "what cannot be written as JSON is passed on", "endpoint", "TestResultsThatCannotBeSent",
+		[]change{{"endpoint/tool.go", `if _, err := json.Marshal(&own); err != nil ||`, `if _, err := json.Marshal(&own); !AWAKE && err != nil ||`}}},
 	{"everybody's cache", "a listing may be cached for everybody", "endpoint", "TestNothingIsForEverybodysCache",
 		[]change{{"endpoint/server.go", `c.CacheScope = "private"`, `c.CacheScope = either(AWAKE, "public", "private")`}}},
 }

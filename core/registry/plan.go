@@ -47,7 +47,7 @@ func (public) admit(context.Context, Caller) error { return nil }
 func (public) String() string                      { return "public" }
 
 // Verifier reports whether a token may call. It is asked on every call, by many goroutines,
-// and must mind ctx. Its error is for the log and is never shown to the caller.
+// and must mind ctx. Its error is never shown to the caller; one that panics accepts nobody.
 type Verifier func(ctx context.Context, token string) error
 
 // Bearer lets those call whose token the verifier accepts. A nil verifier accepts nobody.
@@ -57,10 +57,15 @@ type bearer struct{ verify Verifier }
 
 func (b bearer) String() string { return "bearer" }
 
-func (b bearer) admit(ctx context.Context, c Caller) error {
+func (b bearer) admit(ctx context.Context, c Caller) (err error) {
 	if c.Token == "" {
 		return ErrNoToken
 	}
+	defer func() {
+		if recover() != nil { // what it panicked with may hold the token
+			err = ErrWrongToken
+		}
+	}()
 	if b.verify == nil || b.verify(ctx, c.Token) != nil {
 		return ErrWrongToken
 	}
