@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,6 +55,8 @@ type Config struct {
 	// long loses its connection. 0 means wire.DefaultFrameTimeout.
 	FrameTimeout time.Duration
 
+	// body is how long the body of a request of MCP may take; complete sets it.
+	body time.Duration
 	// dropped counts what the real dialer did not keep of stderr; complete sets it.
 	dropped func() int64
 }
@@ -92,6 +95,7 @@ func (c Config) complete() (Config, error) {
 	if c.Version == "" {
 		c.Version = "devel"
 	}
+	c.body = cmp.Or(c.body, gatewayBody)
 	return c, c.Validate()
 }
 

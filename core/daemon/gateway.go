@@ -88,7 +88,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.leave()
 	if r.Body != http.NoBody {
 		c := http.NewResponseController(w)
-		_ = c.SetReadDeadline(time.Now().Add(gatewayBody)) // a connection of ours can
+		_ = c.SetReadDeadline(time.Now().Add(g.d.cfg.body)) // a connection of ours can
 		r.Body = &timedBody{r.Body, c}
 	}
 	g.d.endpoint.ServeHTTP(w, r)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -266,6 +267,39 @@ func TestGatewayPort(t *testing.T) {
 }
 
 const port0 = "1" // of a daemon that was killed
+
+// A body that does not come is not waited for, and a call may take longer than a body.
+func TestGatewayBoundsBodies(t *testing.T) {
+	r := start(t, setup{cfg: func(c *Config) { c.body = 50 * time.Millisecond }})
+	conn, err := net.Dial("tcp", r.d.MCPAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
+		"Accept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, conn)
+		close(closed)
+	}()
+	wait.Closed(t, "the end of a connection without a body", closed)
+	c := r.consumer("slow")
+	r.serveTool(c, "slow", func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		select {
+		case <-time.After(200 * time.Millisecond): // the only way to outlast the deadline of a connection
+		case <-ctx.Done():
+		}
+		return json.Marshal(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}})
+	})
+	for _, v := range mcpVersions {
+		if text, _, err := r.say(r.visitor("", v), "slow", nil); err != nil || text != "done" {
+			t.Errorf("%s: %q %v", v, text, err)
+		}
+	}
+}
 
 // More connections than the bound are closed, and those that end make room.
 func TestGatewayBoundsConnections(t *testing.T) {

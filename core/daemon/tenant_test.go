@@ -51,13 +51,13 @@ func TestDeletedAgentsClientsEnd(t *testing.T) {
 			if err := <-answers; codeOfRPC(err) != jsonrpc.CodeInternalError || !strings.Contains(err.Error(), "ended during the call") {
 				t.Errorf("the call in flight: %v", err)
 			}
-			if _, err := s.ListTools(r.ctx, nil); err == nil {
-				t.Error("the session goes on")
-			}
-			if v == mcpVersions[0] {
+			if v == mcpVersions[0] { // before a request of its own would tell it
 				ended := make(chan struct{})
 				go func() { _ = s.Wait(); close(ended) }()
 				wait.Closed(t, "the end of the session", ended)
+			}
+			if _, err := s.ListTools(r.ctx, nil); err == nil {
+				t.Error("the session goes on")
 			}
 			if _, err := r.come(token, v, nil); err == nil {
 				t.Error("the token is good")
@@ -78,6 +78,11 @@ func TestTokensOfAgents(t *testing.T) {
 			old := r.visitor(first, v)
 			want := r.listed(old)
 			second := r.mint(id)
+			if v == mcpVersions[0] {
+				ended := make(chan struct{})
+				go func() { _ = old.Wait(); close(ended) }()
+				wait.Closed(t, "the end of the first token's session", ended)
+			}
 			if first == second || !strings.HasPrefix(second, agentTokenPrefix) || len(second) < 24 {
 				t.Errorf("tokens %d and %d bytes long", len(first), len(second))
 			}
