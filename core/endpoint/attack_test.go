@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -123,4 +124,54 @@ func refused(err error, version, name string) bool {
 	}
 	fits := name != "" && name == strings.TrimSpace(name) && !strings.ContainsAny(name, "\x00\x07")
 	return codeOf(err) == jsonrpc.CodeInvalidParams || version >= "2026-07-28" && !fits
+}
+
+// held is a tool whose body says when it begins and what ended its context, and minds that.
+func held(name string) (tool endpoint.Tool, began chan struct{}, ended chan struct{}) {
+	began, ended = make(chan struct{}, 1), make(chan struct{}, 1)
+	return endpoint.Tool{Tool: &mcp.Tool{Name: name}, Plan: registry.Public(),
+		Body: func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			began <- struct{}{}
+			<-ctx.Done()
+			ended <- struct{}{}
+			return nil, ctx.Err()
+		}}, began, ended
+}
+
+// A caller who cancels, ends the session or, where the connection is the call, goes away ends
+// the body's context.
+func TestCallerGoesAway(t *testing.T) {
+	for name, c := range map[string]struct {
+		version string
+		leave   func(cancel context.CancelFunc, s *mcp.ClientSession, p *place)
+	}{
+		"2026-07-28 cancels":  {versions[0], func(cancel context.CancelFunc, _ *mcp.ClientSession, _ *place) { cancel() }},
+		"2026-07-28 vanishes": {versions[0], func(_ context.CancelFunc, _ *mcp.ClientSession, p *place) { p.server.CloseClientConnections() }},
+		"2025-11-25 cancels":  {versions[1], func(cancel context.CancelFunc, _ *mcp.ClientSession, _ *place) { cancel() }},
+		"2025-11-25 deletes": {versions[1], func(_ context.CancelFunc, s *mcp.ClientSession, p *place) {
+			p.post(t, "", s.ID(), versions[1], "", http.MethodDelete)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, o := serve(t, endpoint.Config{}), newOwner(t)
+			tool, began, ended := held("slow")
+			add(t, p.Shared(), o, tool)
+			s := p.connect(t, c.version, "", nil)
+			ctx, cancel := context.WithCancel(wait.Context(t))
+			defer cancel()
+			answered := make(chan error, 1)
+			go func() { _, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "slow"}); answered <- err }()
+			wait.Closed(t, "the body", began)
+			c.leave(cancel, s, p)
+			wait.Closed(t, "the end of the body's context", ended)
+			cancel()
+			if err := <-answered; err == nil {
+				t.Error("the caller has an answer")
+			}
+			o.Close()
+			if err := o.Drain(wait.Context(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

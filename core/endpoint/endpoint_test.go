@@ -31,7 +31,8 @@ var versions = []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"}
 // place is an endpoint behind a real server.
 type place struct {
 	*endpoint.Endpoint
-	url string
+	url    string
+	server *httptest.Server
 }
 
 func serve(t *testing.T, cfg endpoint.Config) *place {
@@ -39,7 +40,7 @@ func serve(t *testing.T, cfg endpoint.Config) *place {
 	ep := endpoint.New(cfg)
 	s := httptest.NewServer(ep)
 	t.Cleanup(func() { ep.Close(); s.Close() })
-	return &place{ep, s.URL}
+	return &place{ep, s.URL, s}
 }
 
 func (p *place) connect(t *testing.T, version, token string, opts *mcp.ClientOptions) *mcp.ClientSession {
@@ -292,9 +293,10 @@ func TestTenants(t *testing.T) {
 
 const listTools = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 
-func (p *place) post(t *testing.T, token, session, version, body string) *http.Response {
+// post sends a body, by another method if one is given.
+func (p *place) post(t *testing.T, token, session, version, body string, method ...string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(wait.Context(t), http.MethodPost, p.url, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(wait.Context(t), append(method, http.MethodPost)[0], p.url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -530,7 +532,7 @@ func TestPlanOutlivesTheListener(t *testing.T) {
 	add(t, ep.Shared(), o, tool)
 	for range 2 {
 		s := httptest.NewServer(ep)
-		p := &place{ep, s.URL}
+		p := &place{ep, s.URL, s}
 		for _, v := range versions[:2] {
 			c := p.connect(t, v, "canary-x", nil)
 			if _, err := callTool(t, c, "guarded", nil); codeOf(err) != -32000 {

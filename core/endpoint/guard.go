@@ -125,6 +125,9 @@ func (e *Endpoint) route(w http.ResponseWriter, r *http.Request) {
 		e.stateless.ServeHTTP(w, r)
 		return
 	}
+	if id := r.Header.Get("Mcp-Session-Id"); r.Method == http.MethodDelete && id != "" {
+		visitOf(r.Context()).scope.requests.end(id) // of this tenant's sessions alone
+	}
 	e.stateful.ServeHTTP(w, r)
 }
 

@@ -36,6 +36,7 @@ type Scope struct {
 	refresh  func(context.Context) error
 	server   *mcp.Server
 	news     *news
+	requests inflight
 
 	mu       sync.Mutex
 	visitors map[*visit]struct{} // requests in progress, but those for a session's news

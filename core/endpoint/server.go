@@ -80,6 +80,8 @@ func deliverRead(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadRe
 // receive answers listings from the tables, and sends calls on to the hidden entries.
 func (s *Scope) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		ctx, done := s.requests.begin(ctx, req.GetSession().ID())
+		defer done()
 		switch r := req.(type) {
 		case *mcp.ListToolsRequest:
 			return s.listTools(ctx, r)
