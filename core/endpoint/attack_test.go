@@ -3,6 +3,8 @@ package endpoint_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -173,5 +175,69 @@ func TestCallerGoesAway(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Sessions have a bound, which is each tenant's own.
+func TestSessionsAreBounded(t *testing.T) {
+	const token = "canary-s"
+	scopes := map[string]*endpoint.Scope{}
+	var p *place
+	p = serve(t, endpoint.Config{MaxSessions: 3, Tenant: tenants(&p, scopes)})
+	scope, err := p.Open("tenant", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scopes[token] = scope
+	begin := func(token string, want int) string {
+		t.Helper()
+		res := p.post(t, token, "", "", initialize)
+		if res.StatusCode != want {
+			t.Errorf("%d, want %d", res.StatusCode, want)
+		}
+		return res.Header.Get("Mcp-Session-Id")
+	}
+	first := begin("", http.StatusOK)
+	for range 2 {
+		begin("", http.StatusOK)
+	}
+	begin("", http.StatusServiceUnavailable)
+	begin(token, http.StatusOK)
+	if got := toolNames(t, p.connect(t, versions[0], "", nil)); got != nil { // it needs no session
+		t.Errorf("listed: %v", got)
+	}
+	p.post(t, "", first, versions[1], "", http.MethodDelete)
+	begin("", http.StatusOK)
+}
+
+// A batch is for the version that has them, and of bounded length.
+func TestBatches(t *testing.T) {
+	p, o := serve(t, endpoint.Config{}), newOwner(t)
+	add(t, p.Shared(), o, saying("search", "A"))
+	batch := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"search"}}`, i+1))
+		}
+		return " [" + strings.Join(all, ",") + "]"
+	}
+	old, later := p.connect(t, "2025-03-26", "", nil).ID(), p.connect(t, versions[1], "", nil).ID()
+	for name, c := range map[string]struct {
+		session, version, body string
+		want, answers          int
+	}{
+		"fits":      {old, "2025-03-26", batch(100), 200, 100},
+		"too long":  {old, "2025-03-26", batch(101), 413, 0},
+		"empty":     {old, "2025-03-26", batch(0), 400, 0},
+		"broken":    {old, "2025-03-26", batch(101)[:500], 400, 0},
+		"no batch":  {old, "2025-03-26", listTools, 200, 1},
+		"too large": {old, "2025-03-26", "[" + strings.Repeat(" ", 5<<20) + "]", 413, 0},
+		"too late":  {later, versions[1], batch(2), 400, 0},
+	} {
+		res := p.post(t, "", c.session, c.version, c.body)
+		all, err := io.ReadAll(res.Body)
+		if n := strings.Count(string(all), `"result"`); err != nil || res.StatusCode != c.want || n != c.answers {
+			t.Errorf("%s: %d with %d answers, want %d with %d: %v %.300s", name, res.StatusCode, n, c.want, c.answers, err, all)
+		}
 	}
 }

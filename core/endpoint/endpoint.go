@@ -20,6 +20,7 @@ const (
 	DefaultMaxBody        = 4 << 20
 	DefaultMaxTools       = 4096
 	DefaultMaxResources   = 4096
+	DefaultMaxSessions    = 1024
 	DefaultPageSize       = 500
 	DefaultDebounce       = 100 * time.Millisecond
 	DefaultSessionTimeout = time.Hour
@@ -39,6 +40,7 @@ type Config struct {
 	MaxBody        int64 // bytes of a request
 	MaxTools       int   // in one table
 	MaxResources   int   // in one table; as many templates
+	MaxSessions    int   // of one tenant; who would begin another is told 503. Those that begin at once may be a few more
 	PageSize       int
 	Debounce       time.Duration
 	SessionTimeout time.Duration
@@ -95,6 +97,7 @@ func (c *Config) complete() error {
 	c.MaxBody = set("MaxBody", c.MaxBody, DefaultMaxBody)
 	c.MaxTools = int(set("MaxTools", int64(c.MaxTools), DefaultMaxTools))
 	c.MaxResources = int(set("MaxResources", int64(c.MaxResources), DefaultMaxResources))
+	c.MaxSessions = int(set("MaxSessions", int64(c.MaxSessions), DefaultMaxSessions))
 	c.PageSize = int(set("PageSize", int64(c.PageSize), DefaultPageSize))
 	c.Debounce = time.Duration(set("Debounce", int64(c.Debounce), int64(DefaultDebounce)))
 	c.SessionTimeout = time.Duration(set("SessionTimeout", int64(c.SessionTimeout), int64(DefaultSessionTimeout)))

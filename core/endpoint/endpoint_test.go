@@ -395,9 +395,10 @@ func advance(t *testing.T, clock *clockwork.FakeClock) {
 	clock.Advance(endpoint.DefaultDebounce)
 }
 
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+
 func TestDoor(t *testing.T) {
 	p := serve(t, endpoint.Config{MaxBody: 1000, Origins: []string{"https://good.example"}})
-	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 	for name, c := range map[string]struct {
 		set  func(*http.Request)
 		body string

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -125,8 +126,16 @@ func (e *Endpoint) route(w http.ResponseWriter, r *http.Request) {
 		e.stateless.ServeHTTP(w, r)
 		return
 	}
-	if id := r.Header.Get("Mcp-Session-Id"); r.Method == http.MethodDelete && id != "" {
-		visitOf(r.Context()).scope.requests.end(id) // of this tenant's sessions alone
+	scope, id := visitOf(r.Context()).scope, r.Header.Get("Mcp-Session-Id")
+	switch {
+	case r.Method == http.MethodDelete && id != "":
+		scope.requests.end(id) // of this tenant's sessions alone
+	case r.Method == http.MethodPost && id == "" && scope.crowded():
+		http.Error(w, "there are too many sessions; delete one, or speak "+firstStateless+", which has none", http.StatusServiceUnavailable)
+		return
+	case r.Method == http.MethodPost && id != "" && e.overlong(w, r):
+		http.Error(w, fmt.Sprintf("a batch has more than %d messages", maxBatch), http.StatusRequestEntityTooLarge)
+		return
 	}
 	e.stateful.ServeHTTP(w, r)
 }
