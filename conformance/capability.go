@@ -24,6 +24,8 @@ const (
 	ConnectTimeout Capability = "connect-timeout" // can be set
 	CallTimeout    Capability = "call-timeout"    // can be set
 	Grace          Capability = "grace"           // of each rung of the stop ladder: can be set
+	OwnerLiveness  Capability = "owner-liveness"  // consumers serve tools through it, to clients of MCP
+	MaxTools       Capability = "max-tools"       // of its endpoint: can be set
 )
 
 // byHandNeeds says what the checks need that were written by hand; all of them need Dispatch.
@@ -38,7 +40,7 @@ var byHandNeeds = map[string][]Capability{
 	"registration-starts-nothing": {Restart, Rename}, "64-callers-one-spawn": {}, "connects-side-by-side": {}, "credentials-apart": {},
 	"stray-stdout": {}, "notification-first": {}, "double-reply": {}, "unknown-id-reply": {}, "server-ping": {},
 	"late-reply": {Cancel}, "error-texts": {}, "rejections-leave-state": {}, "error-replies-leave-state": {}, "reason-outlives-failure": {IdleTimeout},
-	"dead-agents-are-refused": {Frames}, "dead-agents-hear-nothing": {}, "cut-answer": {}, "stderr-flood": {},
+	"dead-agents-are-refused": {Frames}, "dead-agents-hear-nothing": {}, "dead-agents-spare-successors": {Frames, Ids}, "cut-answer": {}, "stderr-flood": {},
 	"huge-answer": {}, "peer-stops-reading": {CallTimeout},
 	"eviction-measured": {IdleTimeout}, "connect-timeout-measured": {ConnectTimeout}, "call-timeout-measured": {CallTimeout},
 	"no-secret-shown": {}, "minimal-environment": {Process}, "overlay-by-name": {Process}, "steady-refusals-age": {IdleTimeout}, "no-inherited-descriptors": {}, "own-process-group": {},
@@ -56,11 +58,25 @@ func (c Check) Capabilities() []Capability {
 	if f, err := scenarios.Named(c.ID); err == nil {
 		return scenarioCapabilities(f)
 	}
+	if needs := ownerNeeds(c); needs != nil {
+		return needs
+	}
 	needs := slices.Clone(byHandNeeds[c.ID])
 	if _, known := byHandNeeds[c.ID]; known && c.ID != auditID {
 		needs = append(needs, Dispatch)
 	}
 	return needs
+}
+
+// ownerNeeds are those of the checks about owners, which need no agent.
+func ownerNeeds(c Check) []Capability {
+	switch {
+	case strings.HasPrefix(c.ID, "owner-cap") || c.ID == "owner-one-place":
+		return []Capability{OwnerLiveness, MaxTools, Frames}
+	case strings.HasPrefix(c.ID, "owner-"):
+		return []Capability{OwnerLiveness, Frames}
+	}
+	return nil
 }
 
 // scenarioCapabilities reads them off a scenario's lines.
@@ -108,8 +124,11 @@ func (t Target) Capabilities() []Capability {
 		}
 	} else {
 		all = append(all, Process, Restart)
+		if t.MCPPort != "" {
+			all = append(all, OwnerLiveness)
+		}
 		for setting, c := range map[string]Capability{"idle_timeout": IdleTimeout, "connect_timeout": ConnectTimeout,
-			"call_timeout": CallTimeout, "grace": Grace} {
+			"call_timeout": CallTimeout, "grace": Grace, "max_tools": MaxTools} {
 			if t.mentions(setting) {
 				all = append(all, c)
 			}
@@ -135,6 +154,8 @@ func (t Target) lacking(c Check) string {
 
 func (t Target) whyNot(need Capability) string {
 	switch {
+	case need == OwnerLiveness && t.dialect != nil && t.dialect.noOwners != "":
+		return t.dialect.noOwners
 	case t.driven():
 		return "the adapter does not name it, or the bridge would answer in the daemon's place"
 	case t.dialect != nil && slices.Contains(t.dialect.lacks, need):
