@@ -40,6 +40,11 @@ func hunt(seeds uint64) Found {
 		if v := res.Violation; v != nil {
 			small, _, err := sim.Shrink(res.Tape, sim.ShrinkOptions{})
 			check(err)
+			c, err := sim.ToScenario(small, sim.ScenarioOptions{Name: "x.txtar"})
+			check(err)
+			if c.Gap == "" {
+				check(fmt.Errorf("a scenario claims to show what it cannot ask for: %s", c.Sentence))
+			}
 			_, entries, _ := strings.Cut(small.String(), "begin\n")
 			return Found{v.ID, v.Clause, seed, uint64(len(res.Tape.Entries)), strings.TrimSuffix(entries, "end\n")}
 		}
