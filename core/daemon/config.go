@@ -55,7 +55,7 @@ type Config struct {
 	// long loses its connection. 0 means wire.DefaultFrameTimeout.
 	FrameTimeout time.Duration
 
-	// body is how long the body of a request of MCP may take; complete sets it.
+	// body is how long a request of MCP may take to come, with its body; complete sets it.
 	body time.Duration
 	// dropped counts what the real dialer did not keep of stderr; complete sets it.
 	dropped func() int64

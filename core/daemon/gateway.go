@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -20,7 +19,7 @@ import (
 // events, which lasts as long as its session.
 const (
 	gatewayHeader = 10 * time.Second // for the header of a request
-	gatewayBody   = 30 * time.Second // for its body
+	gatewayBody   = 30 * time.Second // for all of it, body included; not for the call
 	gatewayIdle   = 2 * time.Minute  // between two requests of one connection
 	gatewayBytes  = 1 << 16          // of a header
 )
@@ -66,7 +65,7 @@ func (d *Daemon) newGateway(ln net.Listener) *gateway {
 	if ln != nil {
 		g.ln = &boundedListener{Listener: ln, d: d, quiet: throttle{every: acceptQuiet}}
 	}
-	g.server = &http.Server{Handler: g, ReadHeaderTimeout: gatewayHeader, IdleTimeout: gatewayIdle, MaxHeaderBytes: gatewayBytes,
+	g.server = &http.Server{Handler: g, ReadHeaderTimeout: gatewayHeader, ReadTimeout: d.cfg.body, IdleTimeout: gatewayIdle, MaxHeaderBytes: gatewayBytes,
 		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn)}
 	return g
 }
@@ -78,7 +77,7 @@ func (g *gateway) serve() {
 	}
 }
 
-// ServeHTTP counts requests, so that none is left behind, and bounds the time of their bodies.
+// ServeHTTP counts requests, so that none is left behind.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.enter() {
 		w.Header().Set("Connection", "close")
@@ -86,28 +85,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer g.leave()
-	if r.Body != http.NoBody {
-		c := http.NewResponseController(w)
-		_ = c.SetReadDeadline(time.Now().Add(g.d.cfg.body)) // a connection of ours can
-		r.Body = &timedBody{r.Body, c}
-	}
 	g.d.endpoint.ServeHTTP(w, r)
-}
-
-// timedBody takes the deadline back at its end: from there on the connection is read only to
-// learn that the client is gone.
-type timedBody struct {
-	io.ReadCloser
-	c *http.ResponseController
-}
-
-// Read implements io.Reader.
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
-		_ = b.c.SetReadDeadline(time.Time{}) // a connection of ours can
-	}
-	return n, err
 }
 
 func (g *gateway) enter() bool {

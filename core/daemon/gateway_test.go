@@ -324,6 +324,9 @@ func TestGatewayBoundsConnections(t *testing.T) {
 		close(closed)
 	}()
 	wait.Closed(t, "the third connection to be closed", closed)
+	if log := r.log.String(); !strings.Contains(log, "too many connections") {
+		t.Errorf("it was closed for another reason: %s", log)
+	}
 	_ = held[0].Close()
 	r.eventually("there is room again", func() bool {
 		q, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "http://"+r.d.MCPAddr(), strings.NewReader("{"))

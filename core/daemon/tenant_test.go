@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mayfly-mcp/mayfly/core/callerr"
+	"github.com/mayfly-mcp/mayfly/core/endpoint"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
@@ -343,9 +344,13 @@ func TestChangedToolsAreTold(t *testing.T) {
 	if _, err := r.c.UpsertMcp(r.ctx, id, `{"name":"lazy","command":"L"}`); err != nil {
 		t.Fatal(err)
 	}
+	one := r.entryOf(id, "one")
 	relist("one")
 	relist("one", "two")
 	r.eventually("two is shown", seen("mcp one two"))
+	if now := r.entryOf(id, "one"); now != one || one == nil {
+		t.Error("what was as it was is another entry")
+	}
 	wait.Closed(t, "list_changed of the second tool", told)
 	relist("two")
 	r.eventually("one is not shown", seen("mcp two"))
@@ -362,8 +367,31 @@ func TestChangedToolsAreTold(t *testing.T) {
 	}
 }
 
+// entryOf is the entry of a tool that is shown to an agent's clients.
+func (r *rig) entryOf(id, name string) *endpoint.ToolEntry {
+	r.t.Helper()
+	t := r.tenant(id)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o := t.offers[name]; o != nil {
+		return o.entry
+	}
+	return nil
+}
+
 // shown is what an agent's clients would be shown without a listing of the peers.
 func (r *rig) shown(id string) string {
+	r.t.Helper()
+	names := []string{"mcp"}
+	for _, name := range []string{"one", "two"} {
+		if r.entryOf(id, name) != nil {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func (r *rig) tenant(id string) *tenant {
 	r.t.Helper()
 	a, err := r.d.agents.find(id)
 	if err != nil {
@@ -373,15 +401,7 @@ func (r *rig) shown(id string) string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	names := []string{"mcp"}
-	for _, name := range []string{"one", "two"} {
-		if o := t.offers[name]; o != nil && o.entry != nil {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, " ")
+	return t
 }
 
 // What is switched off by a reload is served no longer.
