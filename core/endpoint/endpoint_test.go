@@ -476,7 +476,7 @@ func TestResources(t *testing.T) {
 		}
 		for uri, want := range map[string]int64{
 			"file:///data/a.txt": 0, "file:///more/x/y": 0,
-			"file:///data/c.txt":                 mcp.CodeResourceNotFound,
+			"file:///data/c.txt":                 jsonrpc.CodeInvalidParams,
 			"file:///more/../etc/passwd":         jsonrpc.CodeInvalidParams,
 			"file:///more/%2e%2e/etc/passwd":     jsonrpc.CodeInvalidParams,
 			"file:///more/%252e%252e%252fpasswd": jsonrpc.CodeInvalidParams,

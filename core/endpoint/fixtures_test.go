@@ -90,6 +90,7 @@ const (
 
 func logging(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	for _, line := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
+		//lint:ignore SA1019 the suite asks for it, which speaks versions that have it
 		if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: line}); err != nil {
 			return nil, err
 		}
@@ -113,8 +114,8 @@ func sampling(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult,
 	if err := json.Unmarshal(r.Params.Arguments, &args); err != nil {
 		return nil, err
 	}
-	res, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 100,
-		Messages: []*mcp.SamplingMessage{{Role: "user", Content: words(args.Prompt)}}})
+	//lint:ignore SA1019 the suite asks for it, which speaks versions that have it
+	res, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: "user", Content: words(args.Prompt)}}})
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (s *Set) AddTemplate(o *owner.Token, t Template) (*ResourceEntry, error) {
 		return nil, fmt.Errorf("register resource template %.64q: %w", t.URITemplate, err)
 	}
 	if scheme, _, ok := strings.Cut(t.URITemplate, ":"); !ok || strings.Contains(scheme, "{") {
-		return nil, fmt.Errorf("register resource template %.64q: it must begin with a scheme, such as file:", t.URITemplate)
+		return nil, fmt.Errorf("register resource template %.64q: it must begin with a scheme, as file:///{path} does", t.URITemplate)
 	}
 	own := *t.ResourceTemplate
 	if own.Name == "" {
@@ -135,7 +135,7 @@ func notFound(uri string) error {
 	if err != nil {
 		panic("OL-48: a string cannot be written as JSON: " + err.Error())
 	}
-	return &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: "Resource not found", Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
 }
 
 // readable is a body whose results are complete and can be sent, as sound is for tools.

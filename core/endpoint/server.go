@@ -24,7 +24,6 @@ func newServer(s *Scope) *mcp.Server {
 		Capabilities: &mcp.ServerCapabilities{
 			Tools:     &mcp.ToolCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{ListChanged: true},
-			Logging:   &mcp.LoggingCapabilities{}, // bodies may, through their request's session
 		},
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { *c = private(*c) },
 	})
