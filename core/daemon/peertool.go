@@ -62,10 +62,7 @@ func failedCall(err error) (*mcp.CallToolResult, error) {
 	case len(e.Result) > 0:
 		return passOn(e.Result)
 	}
-	if rpc, ok := errors.AsType[*jsonrpc.Error](e.Err); ok {
-		return nil, rpc
-	}
-	return nil, err
+	return nil, err // an error of JSON-RPC is in it, which the endpoint finds
 }
 
 // passOn reads a peer's result, with all kinds of content and what it says beside them.
