@@ -28,7 +28,8 @@ const (
 	MaxTools       Capability = "max-tools"       // of its endpoint: can be set
 )
 
-// byHandNeeds says what the checks need that were written by hand; all of them need Dispatch.
+// byHandNeeds says what the checks need that were written by hand; all of them need Dispatch,
+// but for those about owners, which need no agent.
 // The table stands apart from the checks, so that none is added without a thought for targets
 // other than our own: a test wants an entry for each.
 var byHandNeeds = map[string][]Capability{
@@ -51,6 +52,37 @@ var byHandNeeds = map[string][]Capability{
 	timingIdle:                    {IdleTimeout}, timingRetry: {IdleTimeout}, timingSpawn: {}, timingPeers: {}, timingConnect: {ConnectTimeout}, timingReconnect: {},
 	coldStartID: {IdleTimeout},
 	auditID:     {Restart},
+
+	"owner-takeover":         {Frames, OwnerLiveness},
+	"owner-killed":           {Frames, OwnerLiveness},
+	"owner-in-flight":        {Frames, OwnerLiveness},
+	"owner-restart":          {Frames, OwnerLiveness},
+	"owner-hung-keeps":       {Frames, OwnerLiveness},
+	"owner-list":             {Frames, OwnerLiveness},
+	"owner-unready":          {Frames, OwnerLiveness},
+	"owner-late-stop":        {Frames, OwnerLiveness},
+	"owner-stop-twice":       {Frames, OwnerLiveness},
+	"owner-late-ready":       {Frames, OwnerLiveness},
+	"owner-duplicate":        {Frames, OwnerLiveness},
+	"owner-duplicate-own":    {Frames, OwnerLiveness},
+	"owner-failed-duplicate": {Frames, OwnerLiveness},
+	"owner-guarded":          {Frames, OwnerLiveness},
+	"owner-plan-race":        {Frames, OwnerLiveness},
+	"owner-no-plan":          {Frames, OwnerLiveness},
+	"owner-dies-under-calls": {Frames, OwnerLiveness},
+	"owner-successor":        {Frames, OwnerLiveness},
+	"owner-dead-is-unknown":  {Frames, OwnerLiveness},
+	"owner-misbehaves":       {Frames, OwnerLiveness},
+	"owner-fleeting":         {Frames, OwnerLiveness},
+	"owner-one-winner":       {Frames, OwnerLiveness},
+	"owner-resources":        {Frames, OwnerLiveness},
+	"owner-empty-list":       {Frames, OwnerLiveness},
+	"owner-pages":            {Frames, OwnerLiveness},
+	"owner-list-changed":     {Frames, OwnerLiveness},
+	"owner-cap":              {Frames, OwnerLiveness, MaxTools},
+	"owner-cap-takeover":     {Frames, OwnerLiveness, MaxTools},
+	"owner-cap-duplicate":    {Frames, OwnerLiveness, MaxTools},
+	"owner-one-place":        {Frames, OwnerLiveness, MaxTools},
 }
 
 // Capabilities are what the check needs of a target.
@@ -58,25 +90,11 @@ func (c Check) Capabilities() []Capability {
 	if f, err := scenarios.Named(c.ID); err == nil {
 		return scenarioCapabilities(f)
 	}
-	if needs := ownerNeeds(c); needs != nil {
-		return needs
-	}
 	needs := slices.Clone(byHandNeeds[c.ID])
-	if _, known := byHandNeeds[c.ID]; known && c.ID != auditID {
+	if _, known := byHandNeeds[c.ID]; known && c.ID != auditID && !slices.Contains(needs, OwnerLiveness) {
 		needs = append(needs, Dispatch)
 	}
 	return needs
-}
-
-// ownerNeeds are those of the checks about owners, which need no agent.
-func ownerNeeds(c Check) []Capability {
-	switch {
-	case strings.HasPrefix(c.ID, "owner-cap") || c.ID == "owner-one-place":
-		return []Capability{OwnerLiveness, MaxTools, Frames}
-	case strings.HasPrefix(c.ID, "owner-"):
-		return []Capability{OwnerLiveness, Frames}
-	}
-	return nil
 }
 
 // scenarioCapabilities reads them off a scenario's lines.

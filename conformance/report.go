@@ -134,7 +134,7 @@ func (r *Report) unshown(levels []Level) (clauses []string) {
 		return slices.ContainsFunc(r.Checks, func(c Result) bool { return c.Verdict == Pass && slices.Contains(c.Clauses, clause) })
 	}
 	for _, c := range r.Checks {
-		if ofOwners(c.Clauses[0]) && !r.owners() {
+		if c.ofOwners() && !r.owners() {
 			continue
 		}
 		if c.Verdict == NotApplicable && slices.Contains(levels, c.Level) && !shown(c.Clauses[0]) && !slices.Contains(clauses, c.Clauses[0]) {
@@ -144,18 +144,18 @@ func (r *Report) unshown(levels []Level) (clauses []string) {
 	return clauses
 }
 
-// ofOwners reports whether a clause is about consumers and what they serve (ADR-0068).
-func ofOwners(clause string) bool { return strings.HasPrefix(clause, "OL-") }
+// ofOwners reports whether a check is about consumers and what they serve (ADR-0068).
+func (c Result) ofOwners() bool { return len(c.Clauses) > 0 && strings.HasPrefix(c.Clauses[0], "OL-") }
 
 // owners reports whether anything about consumers applies to the target. A daemon that has none
 // is not held to what they are owed: that is another document than the one about peers.
 func (r *Report) owners() bool {
-	return slices.ContainsFunc(r.Checks, func(c Result) bool { return ofOwners(c.Clauses[0]) && c.Verdict != NotApplicable })
+	return slices.ContainsFunc(r.Checks, func(c Result) bool { return c.ofOwners() && c.Verdict != NotApplicable })
 }
 
 // withoutOwners reports whether the checks about consumers are there and none applies.
 func (r *Report) withoutOwners() bool {
-	return !r.owners() && slices.ContainsFunc(r.Checks, func(c Result) bool { return ofOwners(c.Clauses[0]) })
+	return !r.owners() && slices.ContainsFunc(r.Checks, Result.ofOwners)
 }
 
 // Table writes the verdicts for a terminal, the failures once more at the end.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -70,7 +71,7 @@ func (v values) fill(text string) string {
 		case "key":
 			return modelKey
 		case "max_tools":
-			return strconv.Itoa(v.maxTools)
+			return strconv.Itoa(cmp.Or(v.maxTools, usualTools))
 		default:
 			return v.time(name, p)
 		}

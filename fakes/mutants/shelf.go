@@ -84,7 +84,8 @@ const (
 	leaseTime  = 1500 * time.Millisecond
 	slowAnswer = time.Minute            // of who waits for the dead
 	gateTime   = 400 * time.Millisecond // between the decision about a call and its delivery
-	apartTime  = 20 * time.Millisecond  // between a look at the plan and one at the entry
+	lookTime   = 150 * time.Millisecond // between a look at the plan and one at the entry
+	apartTime  = 20 * time.Millisecond  // between a look at the cap and the registration
 	orphanTime = 50 * time.Millisecond  // after which a registration takes effect
 	retryTime  = 2 * time.Second        // for a successor to come
 )

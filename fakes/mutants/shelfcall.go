@@ -104,7 +104,7 @@ func (s *shelf) performApart(ctx context.Context, token string, at slot, params 
 	if !admits(first.plan, token) {
 		return nil, &fault{codeDenied, "the plan does not let in"}
 	}
-	wait(apartTime)
+	wait(lookTime)
 	it := s.find(at)
 	if it == nil {
 		return nil, unknown(at)
