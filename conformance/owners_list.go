@@ -276,7 +276,7 @@ func (s *stage) readPages(ctx context.Context) error {
 const (
 	burst      = 20
 	tellBound  = 5 * time.Second
-	tellsQuiet = time.Second // without a message: the burst is told
+	tellsQuiet = 500 * time.Millisecond // without a message: the burst is told
 )
 
 func ownerListChanged(ctx context.Context, s *stage) (string, error) {
