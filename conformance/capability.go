@@ -24,9 +24,12 @@ const (
 	ConnectTimeout Capability = "connect-timeout" // can be set
 	CallTimeout    Capability = "call-timeout"    // can be set
 	Grace          Capability = "grace"           // of each rung of the stop ladder: can be set
+	OwnerLiveness  Capability = "owner-liveness"  // consumers serve tools through it, to clients of MCP
+	MaxTools       Capability = "max-tools"       // of its endpoint: can be set
 )
 
-// byHandNeeds says what the checks need that were written by hand; all of them need Dispatch.
+// byHandNeeds says what the checks need that were written by hand; all of them need Dispatch,
+// but for those about owners, which need no agent.
 // The table stands apart from the checks, so that none is added without a thought for targets
 // other than our own: a test wants an entry for each.
 var byHandNeeds = map[string][]Capability{
@@ -38,7 +41,7 @@ var byHandNeeds = map[string][]Capability{
 	"registration-starts-nothing": {Restart, Rename}, "64-callers-one-spawn": {}, "connects-side-by-side": {}, "credentials-apart": {},
 	"stray-stdout": {}, "notification-first": {}, "double-reply": {}, "unknown-id-reply": {}, "server-ping": {},
 	"late-reply": {Cancel}, "error-texts": {}, "rejections-leave-state": {}, "error-replies-leave-state": {}, "reason-outlives-failure": {IdleTimeout},
-	"dead-agents-are-refused": {Frames}, "dead-agents-hear-nothing": {}, "cut-answer": {}, "stderr-flood": {},
+	"dead-agents-are-refused": {Frames}, "dead-agents-hear-nothing": {}, "dead-agents-spare-successors": {Frames, Ids}, "cut-answer": {}, "stderr-flood": {},
 	"huge-answer": {}, "peer-stops-reading": {CallTimeout},
 	"eviction-measured": {IdleTimeout}, "connect-timeout-measured": {ConnectTimeout}, "call-timeout-measured": {CallTimeout},
 	"no-secret-shown": {}, "minimal-environment": {Process}, "overlay-by-name": {Process}, "steady-refusals-age": {IdleTimeout}, "no-inherited-descriptors": {}, "own-process-group": {},
@@ -49,6 +52,37 @@ var byHandNeeds = map[string][]Capability{
 	timingIdle:                    {IdleTimeout}, timingRetry: {IdleTimeout}, timingSpawn: {}, timingPeers: {}, timingConnect: {ConnectTimeout}, timingReconnect: {},
 	coldStartID: {IdleTimeout},
 	auditID:     {Restart},
+
+	"owner-takeover":         {Frames, OwnerLiveness},
+	"owner-killed":           {Frames, OwnerLiveness},
+	"owner-in-flight":        {Frames, OwnerLiveness},
+	"owner-restart":          {Frames, OwnerLiveness},
+	"owner-hung-keeps":       {Frames, OwnerLiveness},
+	"owner-list":             {Frames, OwnerLiveness},
+	"owner-unready":          {Frames, OwnerLiveness},
+	"owner-late-stop":        {Frames, OwnerLiveness},
+	"owner-stop-twice":       {Frames, OwnerLiveness},
+	"owner-late-ready":       {Frames, OwnerLiveness},
+	"owner-duplicate":        {Frames, OwnerLiveness},
+	"owner-duplicate-own":    {Frames, OwnerLiveness},
+	"owner-failed-duplicate": {Frames, OwnerLiveness},
+	"owner-guarded":          {Frames, OwnerLiveness},
+	"owner-plan-race":        {Frames, OwnerLiveness},
+	"owner-no-plan":          {Frames, OwnerLiveness},
+	"owner-dies-under-calls": {Frames, OwnerLiveness},
+	"owner-successor":        {Frames, OwnerLiveness},
+	"owner-dead-is-unknown":  {Frames, OwnerLiveness},
+	"owner-misbehaves":       {Frames, OwnerLiveness},
+	"owner-fleeting":         {Frames, OwnerLiveness},
+	"owner-one-winner":       {Frames, OwnerLiveness},
+	"owner-resources":        {Frames, OwnerLiveness},
+	"owner-empty-list":       {Frames, OwnerLiveness},
+	"owner-pages":            {Frames, OwnerLiveness},
+	"owner-list-changed":     {Frames, OwnerLiveness},
+	"owner-cap":              {Frames, OwnerLiveness, MaxTools},
+	"owner-cap-takeover":     {Frames, OwnerLiveness, MaxTools},
+	"owner-cap-duplicate":    {Frames, OwnerLiveness, MaxTools},
+	"owner-one-place":        {Frames, OwnerLiveness, MaxTools},
 }
 
 // Capabilities are what the check needs of a target.
@@ -57,7 +91,7 @@ func (c Check) Capabilities() []Capability {
 		return scenarioCapabilities(f)
 	}
 	needs := slices.Clone(byHandNeeds[c.ID])
-	if _, known := byHandNeeds[c.ID]; known && c.ID != auditID {
+	if _, known := byHandNeeds[c.ID]; known && c.ID != auditID && !slices.Contains(needs, OwnerLiveness) {
 		needs = append(needs, Dispatch)
 	}
 	return needs
@@ -108,8 +142,11 @@ func (t Target) Capabilities() []Capability {
 		}
 	} else {
 		all = append(all, Process, Restart)
+		if t.MCPPort != "" {
+			all = append(all, OwnerLiveness)
+		}
 		for setting, c := range map[string]Capability{"idle_timeout": IdleTimeout, "connect_timeout": ConnectTimeout,
-			"call_timeout": CallTimeout, "grace": Grace} {
+			"call_timeout": CallTimeout, "grace": Grace, "max_tools": MaxTools} {
 			if t.mentions(setting) {
 				all = append(all, c)
 			}
@@ -135,6 +172,8 @@ func (t Target) lacking(c Check) string {
 
 func (t Target) whyNot(need Capability) string {
 	switch {
+	case need == OwnerLiveness && t.dialect != nil && t.dialect.noOwners != "":
+		return t.dialect.noOwners
 	case t.driven():
 		return "the adapter does not name it, or the bridge would answer in the daemon's place"
 	case t.dialect != nil && slices.Contains(t.dialect.lacks, need):

@@ -23,7 +23,7 @@ func Catalogue() []Check {
 // only by name, and the audit of what was left behind, which ends every run.
 func Everything() []Check {
 	return slices.Concat(frameChecks(), inputChecks(), gateChecks(), replyChecks(), timeChecks(), secretChecks(),
-		processChecks(), homeChecks(), deadChecks(), scenarioChecks(), timingChecks(), coldStartChecks(), []Check{auditCheck()})
+		processChecks(), homeChecks(), deadChecks(), ownerChecks(), scenarioChecks(), timingChecks(), coldStartChecks(), []Check{auditCheck()})
 }
 
 // Find returns the checks with the given ids, in the order of the catalogue. An unknown id

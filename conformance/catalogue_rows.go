@@ -34,11 +34,10 @@ type row struct{ id, source, text, seen, blind string }
 
 // Reasons that several rows share.
 const (
-	noHTTP    = "the suite brings servers that are processes; it has no HTTP server of its own to be called"
-	noField   = "the listings and declarations of the protocol have no field for it"
-	noReload  = "the protocol has no request that reloads a configuration"
-	noCursor  = "a subscription of the protocol has neither snapshot nor sequence nor cursor"
-	ownersOut = "owners of served tools and resources live inside the daemon: no request of the protocol starts, stops or kills one"
+	noHTTP   = "the suite brings servers that are processes; it has no HTTP server of its own to be called"
+	noField  = "the listings and declarations of the protocol have no field for it"
+	noReload = "the protocol has no request that reloads a configuration"
+	noCursor = "a subscription of the protocol has neither snapshot nor sequence nor cursor"
 )
 
 // peerRows are about identity, claims, dispatch, states and the reaper.

@@ -20,6 +20,8 @@ func deadChecks() []Check {
 			Clauses: []string{"PC-7", "CF-7"}, cost: time.Second, run: deadRefused},
 		{ID: "dead-agents-hear-nothing", Title: "What happens to a shared peer is told to the agents that are left, and not to one that was deleted.",
 			Clauses: []string{"PC-8", "PC-2"}, cost: time.Second, run: deadHearNothing},
+		{ID: "dead-agents-spare-successors", Title: "A late removal in the name of an agent that was deleted leaves the declarations of its successor of the same name alone.",
+			Clauses: []string{"PC-4", "CF-7"}, cost: time.Second, run: deadSpareSuccessors},
 	}
 }
 
@@ -157,4 +159,36 @@ func (r *rig) toldTo(dead, live string, from int) (string, error) {
 		return "", failf("the server died and was reconnected, and its owner was told nothing")
 	}
 	return fmt.Sprintf("the server died and came back: %d events for the agent that is left, none for the deleted one", told), nil
+}
+
+func deadSpareSuccessors(ctx context.Context, p *probe) (string, error) {
+	r, before, err := p.one(ctx, brisk(), healthy())
+	if err != nil {
+		return "", err
+	}
+	if err := r.client().DeleteAgent(ctx, before); err != nil {
+		return "", err
+	}
+	now, err := r.agent(ctx, "a", r.observed("m1", "s", nil))
+	if err != nil {
+		return "", err
+	}
+	if err := r.echo(ctx, now, "before"); err != nil {
+		return "", err
+	}
+	for _, x := range []struct {
+		what string
+		err  error
+	}{{"a removal of a declaration", r.client().DeleteMcp(ctx, before, "m1")}, {"a second delete", r.client().DeleteAgent(ctx, before)}} {
+		if err := declined(x.err); err != nil {
+			return "", failf("%s in the name of an agent that was deleted: %v", x.what, r.say(err.Error()))
+		}
+	}
+	if err := r.expectStatus(ctx, now, "m1", pb.McpStatus_MCP_STATUS_CONNECTED); err != nil {
+		return "", err
+	}
+	if err := r.echo(ctx, now, "after"); err != nil {
+		return "", err
+	}
+	return "two late removals were refused, and the successor's peer runs on", r.expectSpawns(ctx, "s", 1)
 }

@@ -25,6 +25,7 @@ type Dialect struct {
 	primes    bool         // declarations come into force with the agent's next run
 	announces bool         // registering an unchanged declaration announces its standing once more
 	lacks     []Capability // what the dialect has no words for
+	noOwners  string       // why there are no consumers
 }
 
 // The dialects.
@@ -74,7 +75,7 @@ func detect(ctx context.Context, r *rig) (*Dialect, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeBound)
 	defer cancel()
 	p := &probing{r: r, c: wire.NewClient(r.daemon.network, r.daemon.address), d: &Dialect{Name: dialectDeclares}, name: probeAgent + r.ctl.Tag()}
-	for _, step := range []func(context.Context) error{p.version, p.addressing, p.sessions, p.registration, p.announcements} {
+	for _, step := range []func(context.Context) error{p.version, p.addressing, p.sessions, p.registration, p.announcements, p.owners} {
 		if err := step(ctx); err != nil {
 			p.cleanUp(context.WithoutCancel(ctx))
 			return nil, wrongDialect(err)

@@ -33,6 +33,16 @@
 // is lacking makes it NOT-APPLICABLE, and so does a daemon that the runner must not end. In
 // another repository [Test] makes subtests of a run.
 //
+// # Owners
+//
+// The checks about owners (ADR-0068) attach consumers to the daemon's socket, which serve tools
+// and resources for as long as their connection lasts, and call them through its endpoint for
+// clients of MCP, at the port that [Target].MCPPort names. Consumers die in every way: they close,
+// are cut off in a frame, shut their half and read on, panic, and are killed ([RunConsumer]). That
+// the daemon knows of a death is learnt from a call that was in flight, so that the first attempt
+// after it may not be in vain. A target that takes no consumers lacks the capability, with the
+// reason, and is not held to that document; its summary says so.
+//
 // # Verdicts
 //
 //	PASS            observed, and as the clause wants it

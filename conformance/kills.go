@@ -1,5 +1,7 @@
 package conformance
 
+import "slices"
+
 // kill is a check that must fail a mutant, and what its evidence must say, so that it does
 // not fail for another reason. A bar stands between alternatives.
 type kill struct{ check, says string }
@@ -15,7 +17,10 @@ type expectation struct {
 
 // expectations are the kill matrix. The defects themselves are in fakes/mutants, which
 // nothing here imports: a black box stays one.
-var expectations = []expectation{
+var expectations = slices.Concat(daemonExpectations, ownerExpectations)
+
+// daemonExpectations are the part of it about peers and the daemon itself.
+var daemonExpectations = []expectation{
 	{"connects-at-registration", []kill{{"registration-starts-nothing", "want 0"}, {"first-call-spawns", "expect spawns S = 0"},
 		{"claim-move-last-out", "expect status a m1 = disconnected"}, {"one-of-two-owners-leaves", "expect events"}, {"rotation-spares-co-owner", "expect spawns S = 1"}}, nil},
 	{"no-dedup", []kill{{"many-callers-one-spawn", "expect spawns S = 1"}, {"different-tokens-never-share", "expect spawns S = 5"},
@@ -121,4 +126,5 @@ var expectations = []expectation{
 	{"serves-the-dead", []kill{{"dead-agents-are-refused", "an upsert of an agent that was deleted: it was accepted"}}, nil},
 	{"tells-the-dead", []kill{{"dead-agents-hear-nothing", "was told to an agent that had been deleted"}}, nil},
 	{"keeps-its-socket", []kill{{"sigterm-ends-everything", "socket file"}}, nil},
+	{"removes-by-name", []kill{{"dead-agents-spare-successors", "it was accepted"}}, nil},
 }

@@ -27,7 +27,7 @@ const (
 
 // start runs the target for a rig, or reaches it where it runs, and returns when it answers.
 func (t Target) start(ctx context.Context, r *rig) (d *daemon, err error) {
-	v := values{home: r.home(), socket: filepath.Join(r.home(), t.Socket), model: r.llm.URL, settings: r.settings}
+	v := values{home: r.home(), socket: filepath.Join(r.home(), t.Socket), model: r.llm.URL, settings: r.settings, maxTools: r.maxTools}
 	switch {
 	case t.driven():
 		return t.drive(ctx, v, r)

@@ -70,7 +70,7 @@ func checkExists(t *testing.T, all []Check, mutant, id string) {
 // quick are mutants that take little time, one for each place at which a defect can sit. All
 // of them are the matter of "mayfly certify selftest".
 var quick = []string{"crashes-on-a-bad-frame", "calls-twice", "full-environment", "dedup-across-credentials", "silent-move",
-	"exits-with-1", "notification-is-a-reply"}
+	"exits-with-1", "notification-is-a-reply", "duplicate-strips-plan", "readies-by-name"}
 
 // TestSelfTestSeesMutants tries a few mutants with the checks that must fail them, and one
 // daemon without a defect under a mutant's name, which must be seen to have survived.

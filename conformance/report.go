@@ -134,11 +134,28 @@ func (r *Report) unshown(levels []Level) (clauses []string) {
 		return slices.ContainsFunc(r.Checks, func(c Result) bool { return c.Verdict == Pass && slices.Contains(c.Clauses, clause) })
 	}
 	for _, c := range r.Checks {
+		if c.ofOwners() && !r.owners() {
+			continue
+		}
 		if c.Verdict == NotApplicable && slices.Contains(levels, c.Level) && !shown(c.Clauses[0]) && !slices.Contains(clauses, c.Clauses[0]) {
 			clauses = append(clauses, c.Clauses[0])
 		}
 	}
 	return clauses
+}
+
+// ofOwners reports whether a check is about consumers and what they serve (ADR-0068).
+func (c Result) ofOwners() bool { return len(c.Clauses) > 0 && strings.HasPrefix(c.Clauses[0], "OL-") }
+
+// owners reports whether anything about consumers applies to the target. A daemon that has none
+// is not held to what they are owed: that is another document than the one about peers.
+func (r *Report) owners() bool {
+	return slices.ContainsFunc(r.Checks, func(c Result) bool { return c.ofOwners() && c.Verdict != NotApplicable })
+}
+
+// withoutOwners reports whether the checks about consumers are there and none applies.
+func (r *Report) withoutOwners() bool {
+	return !r.owners() && slices.ContainsFunc(r.Checks, Result.ofOwners)
 }
 
 // Table writes the verdicts for a terminal, the failures once more at the end.
@@ -184,6 +201,9 @@ func (r *Report) Summary() string {
 	}
 	if missing := r.unshown([]Level{Must}); len(missing) > 0 {
 		fmt.Fprintf(&b, "not shown, since no check of them applies to the target: %s\n", strings.Join(missing, " "))
+	}
+	if r.withoutOwners() {
+		b.WriteString("no consumers: the target does not serve what consumers offer, and nothing is said about ADR-0068\n")
 	}
 	if r.Dialect != nil {
 		fmt.Fprintf(&b, "dialect: %s\n", r.Dialect)

@@ -29,6 +29,7 @@ import (
 type rig struct {
 	target   Target
 	settings scenarios.Settings
+	maxTools int    // zero is the usual
 	dir      string // home, bin and sockets; removed at the end
 	env      []string
 	daemon   *daemon
@@ -62,8 +63,13 @@ type lifetime struct {
 const fenceServer = "@fence"
 
 // newRig starts everything. env is added to the daemon's environment.
-func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) (_ *rig, err error) {
-	r := &rig{target: t, settings: s, env: env, over: make(chan struct{})}
+func newRig(ctx context.Context, t Target, s scenarios.Settings, env ...string) (*rig, error) {
+	return newRigWith(ctx, t, s, 0, env...)
+}
+
+// newRigWith starts one whose endpoint serves at most so many tools; zero is what the target has.
+func newRigWith(ctx context.Context, t Target, s scenarios.Settings, maxTools int, env ...string) (_ *rig, err error) {
+	r := &rig{target: t, settings: s, maxTools: maxTools, env: env, over: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			r.discard()

@@ -21,6 +21,7 @@ var peerReady atomic.Bool
 //	}
 func RunIfPeer() {
 	runIfGoServer()
+	runIfConsumer()
 	observer.RunIfPeer()
 	peerReady.Store(true)
 }

@@ -27,6 +27,9 @@ type Target struct {
 	Vars []string
 	// Socket is where the daemon listens, below its home.
 	Socket string
+	// MCPPort is the file, below its home, in which the daemon says at which port of 127.0.0.1 it
+	// serves MCP. Empty means that it does not.
+	MCPPort string
 	// Config is where the configuration goes, below its home. Empty means config.toml.
 	Config string
 	// Template is the configuration, with placeholders. Empty means DefaultTemplate.
@@ -57,12 +60,16 @@ type Target struct {
 // DefaultSocket is where a daemon listens, below its home.
 var DefaultSocket = filepath.Join("run", "crabtalk.sock")
 
+// DefaultMCPPort is the file in which a daemon says where it serves MCP, below its home.
+var DefaultMCPPort = filepath.Join("run", "mcp.port")
+
 // Embedded is the reference daemon: the given mayfly executable as "mayfly serve".
 func Embedded(exe string) Target {
 	return Target{
 		Name:     "embedded",
-		Argv:     []string{exe, "serve", "-until-eof", "-home", "{home}", "-tcp", "127.0.0.1:0"},
+		Argv:     []string{exe, "serve", "-until-eof", "-home", "{home}", "-tcp", "127.0.0.1:0", "-mcp", "127.0.0.1:0"},
 		Socket:   DefaultSocket,
+		MCPPort:  DefaultMCPPort,
 		Template: embeddedTemplate,
 		Peer:     exe,
 	}
@@ -74,7 +81,7 @@ func ParseTarget(spec, peer string) (Target, error) {
 	if spec == "embedded" {
 		return Embedded(peer), nil
 	}
-	t := Target{Name: spec, Socket: DefaultSocket, Template: DefaultTemplate, Peer: peer}
+	t := Target{Name: spec, Socket: DefaultSocket, MCPPort: DefaultMCPPort, Template: DefaultTemplate, Peer: peer}
 	if rest == "" {
 		return t, fmt.Errorf("the target %q says nothing; use embedded, exec:COMMAND, unix:PATH, tcp:HOST:PORT or adapter:PROGRAM", spec)
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -28,6 +29,9 @@ close_grace = "{grace}"
 terminate_grace = "{grace}"
 kill_grace = "{grace}"
 drain_grace = "{grace}"
+
+[endpoint]
+max_tools = {max_tools}
 `
 
 // modelKey is the key that daemons are told to send to the model endpoint, which wants none.
@@ -37,14 +41,18 @@ const modelKey = "test"
 type values struct {
 	home, socket, model string
 	settings            scenarios.Settings
+	maxTools            int
 }
+
+// usualTools is how many tools an endpoint may serve where no check wants less.
+const usualTools = 10000
 
 // placeholder matches one. What is in braces otherwise, as in JSON, is left alone.
 var placeholder = regexp.MustCompile(`\{[a-z][a-z_]*\}`)
 
 // Placeholders lists what a template, an argument or a variable may contain, for a manual.
 func Placeholders() []string {
-	names := []string{"{home}", "{socket}", "{model}", "{key}"}
+	names := []string{"{home}", "{socket}", "{model}", "{key}", "{max_tools}"}
 	for _, t := range []string{"idle_timeout", "connect_timeout", "call_timeout", "grace"} {
 		names = append(names, "{"+t+"}", "{"+t+"_s}", "{"+t+"_ms}")
 	}
@@ -62,6 +70,8 @@ func (v values) fill(text string) string {
 			return v.model
 		case "key":
 			return modelKey
+		case "max_tools":
+			return strconv.Itoa(cmp.Or(v.maxTools, usualTools))
 		default:
 			return v.time(name, p)
 		}

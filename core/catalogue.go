@@ -37,3 +37,17 @@ func (c *catalogue) list() []transport.Tool {
 	}
 	return c.tools
 }
+
+// Known is what every claim is known to export, in declaration order: the tools of its peer's
+// list of now or, when it does not run, of its last incarnation. A peer that was never listed
+// has none. It starts nothing and is no use of a peer.
+func (o *Owner) Known() []Listing {
+	h := o.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([]Listing, len(o.claims))
+	for i, id := range o.claims {
+		out[i] = Listing{Name: o.names.of(id), Tools: o.peerOf(id).known.list()}
+	}
+	return out
+}

@@ -84,6 +84,13 @@ var Rules = []Rule{
 	{"PANIC", "CF-7", "the subject does not panic"},
 }
 
+// ServedRules lists the rules of what owners serve beside the subject, in runs in which they do.
+var ServedRules = []Rule{
+	{"SERVED-LAW", "OL-53", "what may be registered, what is listed and what is callable follows from the living alone"},
+	{"SERVED-PLAN", "OL-38", "a body runs only when its own entry's plan admits the caller, and that plan alone is asked"},
+	{"SERVED-GATE", "OL-45", "what was resolved is called or answered at once, and no body begins for the dead or for what was taken out"},
+}
+
 // Violation is a broken rule: a Rule, or an invariant of the subject itself.
 type Violation struct {
 	Rule
@@ -107,7 +114,7 @@ func (w *world) fail(id, format string, args ...any) {
 
 // ruleOf finds a rule among the simulator's and the machine's.
 func ruleOf(id string) Rule {
-	for _, c := range Rules {
+	for _, c := range slices.Concat(Rules, ServedRules) {
 		if c.ID == id {
 			return c
 		}

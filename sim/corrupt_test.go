@@ -223,7 +223,7 @@ var processMutants = []mutant{
 }
 
 var timeMutants = []mutant{
-	{name: "evicts early", want: []string{"EVICT-EARLY"}, world: ageing, config: func(c *lifecycle.Config) { c.IdleTimeout -= time.Second }},
+	{name: "evicts early", want: []string{"EVICT-EARLY"}, world: ageing, config: func(c *lifecycle.Config) { c.IdleTimeout = max(c.IdleTimeout-time.Second, 0) }},
 	{name: "evicts late", want: []string{"EVICT-LATE"}, world: ageing, config: func(c *lifecycle.Config) { c.IdleTimeout += c.IdleTimeout / 2 }},
 	{name: "never evicts", want: []string{"EVICT-LATE"}, world: ageing, config: func(c *lifecycle.Config) { c.IdleTimeout = 0 }},
 	{name: "evicts in a call", want: []string{"EVICT-BUSY"}, make: onOutput(func(c *corrupt, in lifecycle.Input, out *lifecycle.Output) {

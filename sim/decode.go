@@ -32,12 +32,13 @@ func Decode(name string, r io.Reader) (*Tape, error) {
 }
 
 type decoder struct {
-	tape  *Tape
-	lines *bufio.Scanner
-	no    int
-	most  int // entries, 0 if that is not known before
-	seen  map[string]bool
-	last  lifecycle.Instant
+	tape   *Tape
+	lines  *bufio.Scanner
+	no     int
+	served bool // the tape may hold operations of the registry
+	most   int  // entries, 0 if that is not known before
+	seen   map[string]bool
+	last   lifecycle.Instant
 }
 
 // line returns the next line, or what is wrong with there being none.
@@ -61,8 +62,10 @@ func (d *decoder) decode() error {
 	switch {
 	case err != nil:
 		return err
+	case first == servedMagic:
+		d.served = true
 	case strings.HasPrefix(first, "mayfly tape ") && first != tapeMagic:
-		return fmt.Errorf("%q is of another version; this program reads %q", first, tapeMagic)
+		return fmt.Errorf("%q is of another version; this program reads %q and %q", first, tapeMagic, servedMagic)
 	case first != tapeMagic:
 		return fmt.Errorf("not a tape: the first line is not %q", tapeMagic)
 	}
@@ -206,10 +209,14 @@ func (d *decoder) checkEntry(e *Entry) error {
 	switch {
 	case e.At > lifecycle.Instant(d.tape.For) && e.Op != OpDial: // whose time is of information only
 		return fmt.Errorf("%v is after the end of the run at %v", time.Duration(e.At), d.tape.For)
+	case e.Op.serves() && !d.served:
+		return fmt.Errorf("%s is no operation of %q; a tape with it begins with %q", e.Op, tapeMagic, servedMagic)
 	case e.At < d.last:
 		return fmt.Errorf("time runs backwards: %v comes after %v", time.Duration(e.At), time.Duration(d.last))
 	case e.Tenant > n:
 		return fmt.Errorf("tenant t%d does not exist: the run has %d tenants", e.Tenant, n)
+	case e.Op.serves() && e.Target.Tenant > n:
+		return fmt.Errorf("tenant t%d does not exist: the run has %d tenants", e.Target.Tenant, n)
 	case e.Target.Tenant > n:
 		return fmt.Errorf("target %v belongs to tenant t%d, and the run has %d tenants", e.Target, e.Target.Tenant, n)
 	case e.Op == OpDeclare && e.Target.Tenant != 0 && e.Target.Tenant != e.Tenant:
@@ -227,7 +234,7 @@ func parseEntry(s string) (e Entry, err error) {
 		return e, fmt.Errorf("%q is not an entry: write a time, who, and what", s)
 	}
 	e.At = lifecycle.Instant(at)
-	if op := Op(max(index(opNames[:], w[1]), 0)); op >= OpDial {
+	if op := Op(max(index(opNames[:], w[1]), 0)); op >= OpDial && !op.serves() {
 		e.Op = op
 		return e, e.parseOperator(w[2:])
 	}
@@ -238,7 +245,7 @@ func parseEntry(s string) (e Entry, err error) {
 		return e, err
 	}
 	op := index(opNames[:], w[2])
-	if op < 1 || Op(op) >= OpDial {
+	if op < 1 || Op(op) >= OpDial && !Op(op).serves() {
 		return e, fmt.Errorf("input %q is unknown", w[2])
 	}
 	e.Op = Op(op)
@@ -290,6 +297,9 @@ func (e *Entry) parseOperator(w []string) (err error) {
 func (e *Entry) parse(w []string) (err error) {
 	if e.Op == OpBorn || e.Op == OpDie {
 		return exactly(w, 0)
+	}
+	if e.Op.serves() {
+		return e.parseServed(w)
 	}
 	if len(w) == 0 {
 		return fmt.Errorf("%s needs a name such as m1", e.Op)

@@ -30,6 +30,13 @@ func (d *digest) fingerprint(fp *lifecycle.Fingerprint) {
 	}
 }
 
+// text folds words in that a run without a registry does not have.
+func (d *digest) text(s string) {
+	for _, b := range []byte(s) {
+		d.word(uint64(b))
+	}
+}
+
 func bit(b bool) uint8 {
 	if b {
 		return 1

@@ -46,6 +46,12 @@
 //	                                            on server 4 under the same token
 //	8s down s3 20s                              all that runs of it dies, no connect succeeds
 //	9s expire t1.0                              token 0 of tenant 1 is refused from now on
+//	10s t1 register k1 secret                   tenant 1 serves tool k1 to whoever has its token;
+//	                                            r1 is a resource, without "secret" it is public
+//	10s t1 ready k1                             it is visible; also unregister
+//	11s t2 resolve k1                           tenant 2 keeps what it finds there
+//	12s t2 call k1 as t1 dies-in-plan           and calls it with the token of tenant 1, and who
+//	                                            serves it dies while its plan is asked
 //
 // At "obeys=stuck" no rung ends an incarnation; it ends "stop=" after it counts as stuck.
 // "late" completions arrive although they were abandoned, "twice" ones arrive twice.
@@ -74,6 +80,17 @@
 // A restart in the midst takes a new subject: all owners are dead, all tickets are over, and
 // processes that a kill left behind are ended before it starts, so that it never meets them.
 // Configuration stays.
+//
+// # What owners serve
+//
+// With Mix.Serve, which a swarm draws in a third of its runs, the owners of claims serve tools and
+// resources as well: entries of core/registry, which stands beside the subject in the same world.
+// One death releases claims, takes entries out and voids their plans, at rest, while a plan decides
+// or while a body runs. What must come of it is known from a model in sim/spec, and every answer,
+// list and count is held to that ([ServedRules]): the dead are unobservable (OL-53), and a body runs
+// only when its own entry's plan admits the caller (OL-38). A tape with such decisions is of version
+// 4, any other one is what it was. SERVED-MUTANTS.md has one-line bugs of the registry, each with the
+// few decisions that show it.
 //
 // # Rare situations
 //

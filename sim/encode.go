@@ -14,11 +14,25 @@ import (
 // entries changes, because an old tape would then silently mean another run.
 const tapeMagic = "mayfly tape 3"
 
+// servedMagic is the first line of a tape on which owners serve something. What earlier programs
+// wrote means what it meant, and they refuse what they would not understand.
+const servedMagic = "mayfly tape 4"
+
+// magic is the first line of a tape.
+func (t *Tape) magic() string {
+	for i := range t.Entries {
+		if t.Entries[i].Op.serves() {
+			return servedMagic
+		}
+	}
+	return tapeMagic
+}
+
 // Encode writes the text of a tape: a header of one setting a line, "begin", one entry a
 // line, "end".
 func (t *Tape) Encode(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, tapeMagic)
+	fmt.Fprintln(b, t.magic())
 	fmt.Fprintf(b, "seed %d\ntenants %d\nfor %v\naudit-every %d\n", t.Seed, t.Tenants, t.For, t.AuditEvery)
 	for _, s := range durations(&t.Config) {
 		fmt.Fprintf(b, "%s %v\n", s.name, *s.value)
@@ -76,6 +90,8 @@ func (e *Entry) String() string {
 	case OpDispatch:
 		add(fmt.Sprintf("m%d", e.Name))
 		add(e.Call.words()...)
+	case OpRegister, OpReady, OpUnregister, OpResolve, OpCall:
+		add(e.servedWords()...)
 	case OpBorn, OpDie, OpDial, OpDrain, OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
 	}
 	return strings.Join(words, " ")

@@ -29,6 +29,7 @@ type Mix struct {
 	Reload    int // of the operator's looks: every claim is declared again, those on one server elsewhere
 	Restart   int // of the operator's looks: the daemon restarts
 	Storm     int // of the operator's looks: many tenants rotate their tokens at one instant
+	Serve     int // how often tenants serve, look up and call entries of the registry; 0 for never
 }
 
 // DefaultMix returns a day in a daemon's life with its troubles made frequent. Its configuration
@@ -49,7 +50,7 @@ func (m *Mix) parts() []part {
 		{"eager connects", &m.Ensure, 100}, {"deaths", &m.Die, 100}, {"rebirths at once", &m.Reborn, 60},
 		{"deaths in turns", &m.DieInTurn, 60}, {"ghosts", &m.Ghost, 400}, {"abrupt drains", &m.Abrupt, 1000},
 		{"wishes", &m.Policy, 600}, {"reconfigurations", &m.Configure, 100}, {"write-offs", &m.WriteOff, 1000}, {"snipers", &m.Snipe, 400},
-		{"reloads", &m.Reload, 300}, {"restarts", &m.Restart, 250}, {"rotation storms", &m.Storm, 300}}
+		{"reloads", &m.Reload, 300}, {"restarts", &m.Restart, 250}, {"rotation storms", &m.Storm, 300}, {"served entries", &m.Serve, 1000}}
 }
 
 // Faults says how servers misbehave.

@@ -23,7 +23,7 @@ const mutantSeeds = 400
 // since to build a program for each would take minutes. The overlay of the build is all that
 // holds them: no file of the machine knows of mutants.
 func TestMutants(t *testing.T) {
-	found := hunt(t, build(t))
+	found := hunt(t, build(t, lifecycleMutants), len(mutants))
 	if len(found) != len(mutants)+1 {
 		t.Fatalf("%d results for %d mutants", len(found), len(mutants))
 	}
@@ -42,6 +42,7 @@ func TestMutants(t *testing.T) {
 type finding struct {
 	Check, Clause string
 	Seeds, Steps  uint64
+	Small         string // of a registry's mutant, the shrunk tape
 }
 
 func mutantsTable(found []finding) string {
@@ -72,9 +73,9 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-func hunt(t *testing.T, program string) (all []finding) {
+func hunt(t *testing.T, program string, n int) (all []finding) {
 	t.Helper()
-	cmd := exec.Command(program, strconv.Itoa(len(mutants)), strconv.Itoa(mutantSeeds))
+	cmd := exec.Command(program, strconv.Itoa(n), strconv.Itoa(mutantSeeds))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -91,11 +92,21 @@ func hunt(t *testing.T, program string) (all []finding) {
 	return all
 }
 
+// garden is a table of mutants, the package that they are planted in, and the program that wakes
+// them.
+type garden struct {
+	table []patch
+	pkg   string // under core
+	main  string // under testdata
+}
+
+var lifecycleMutants = garden{mutants, "lifecycle", "mutants"}
+
 // build makes the program that holds the mutants.
-func build(t *testing.T) string {
+func build(t *testing.T, g garden) string {
 	t.Helper()
 	dir := t.TempDir()
-	machine, err := filepath.Abs("../core/lifecycle")
+	machine, err := filepath.Abs("../core/" + g.pkg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +118,10 @@ func build(t *testing.T) string {
 		}
 		overlay[filepath.Join(machine, file)] = at
 	}
-	for file, text := range mutated(t, machine) {
+	for file, text := range mutated(t, machine, g.table) {
 		put(file, text)
 	}
-	put("mutant.go", awake)
+	put("mutant.go", "package "+g.pkg+awake)
 	list, err := json.Marshal(map[string]any{"Replace": overlay})
 	if err != nil {
 		t.Fatal(err)
@@ -119,14 +130,14 @@ func build(t *testing.T) string {
 	if err := os.WriteFile(at, list, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-overlay", at, "-o", program, "./testdata/mutants").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-overlay", at, "-o", program, "./testdata/"+g.main).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
 }
 
 // awake is what the machine gains for the mutants.
-const awake = `package lifecycle
+const awake = `
 
 // Mutant is the number of the mutant that is awake; 0 for none.
 var Mutant int
@@ -142,7 +153,7 @@ func either[T any](mutant bool, bad, good T) T {
 `
 
 // mutated returns the files of the machine that hold mutants, with all of them in.
-func mutated(t *testing.T, dir string) map[string]string {
+func mutated(t *testing.T, dir string, table []patch) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -156,7 +167,7 @@ func mutated(t *testing.T, dir string) map[string]string {
 			files[filepath.Base(name)] = string(text)
 		}
 	}
-	for i, m := range mutants {
+	for i, m := range table {
 		if err := m.plant(files, i+1); err != nil {
 			t.Errorf("mutant %q: %v", m.name, err)
 		}
@@ -176,6 +187,7 @@ type patch struct {
 func (m patch) plant(files map[string]string, number int) error {
 	with := strings.ReplaceAll(m.with, "OLD", m.old)
 	with = strings.ReplaceAll(with, "AWAKE", fmt.Sprintf("awake(%d)", number))
+	err := fmt.Errorf("there is no function %s", m.fn)
 	for name, text := range files {
 		begin := strings.Index(text, ") "+m.fn+"(")
 		if begin < 0 {
@@ -187,10 +199,11 @@ func (m patch) plant(files map[string]string, number int) error {
 		end := begin + strings.Index(text[begin:], "\n}\n")
 		body := text[begin:max(end, begin)]
 		if n := strings.Count(body, m.old); n != 1 {
-			return fmt.Errorf("%q stands %d times in %s, not once", m.old, n, m.fn)
+			err = fmt.Errorf("%q stands %d times in %s, not once", m.old, n, m.fn)
+			continue // other types may have a method of that name
 		}
 		files[name] = text[:begin] + strings.Replace(body, m.old, with, 1) + text[end:]
 		return nil
 	}
-	return fmt.Errorf("there is no function %s", m.fn)
+	return err
 }

@@ -15,6 +15,8 @@ const (
 	MaxFor     = 10 * 365 * 24 * time.Hour
 	MaxServers = 100_000
 	MaxNames   = 4         // claims of one tenant, m1 to m4
+	MaxKeys    = 8         // of the registry: tools k1 to k4 and resources r1 to r4
+	MaxServed  = 3         // of each, at a time
 	MaxOpen    = 8         // tickets that one tenant has open at a time; more are not sent
 	MaxTape    = 4_000_000 // entries of a recorded or decoded tape
 	MinPeriod  = time.Second

@@ -29,6 +29,10 @@ func (w *world) perform(e *Entry) {
 		return
 	}
 	w.result.Actions[e.Op]++
+	if e.Op.serves() {
+		w.serve(e)
+		return
+	}
 	w.meet(e)
 	switch e.Op {
 	case OpBorn:
@@ -45,7 +49,8 @@ func (w *world) perform(e *Entry) {
 		w.cancel(e)
 	case OpWriteOff:
 		w.writeOff(e)
-	case OpDial, OpDrain, OpConfigure, OpRestart, OpReload, OpDown, OpExpire:
+	case OpDial, OpDrain, OpConfigure, OpRestart, OpReload, OpDown, OpExpire,
+		OpRegister, OpReady, OpUnregister, OpResolve, OpCall:
 		panic("SIM-ACTION: " + e.Op.String() + " is not an action of a tenant")
 	}
 }
@@ -108,6 +113,7 @@ func (w *world) die(t int32) {
 		}
 	}
 	w.step(lifecycle.OwnerDied(a.owner))
+	w.served.died(a.owner)
 }
 
 // drain shuts the subject down. What tenants ask for afterwards must be refused.

@@ -12,6 +12,7 @@ func (w *world) meet(e *Entry) {
 	case OpDie:
 		if a.alive {
 			w.meetDeath(a)
+			w.meetServedDeath(a)
 			a.diedAt = w.now
 		}
 		return

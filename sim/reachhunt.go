@@ -24,6 +24,9 @@ func Hunt(seed uint64) Options {
 	m.Shared, m.Parallel, m.Snipe = []int{300, 800, 950}[r.below(3)], 400, 300
 	m.Die, m.DieInTurn, m.Cancel, m.Reconnect, m.Rotate, m.Move = 60, 40, 80, 60, 60, 60
 	m.Release, m.Ensure, m.Policy, m.Configure, m.Abrupt = 60, 60, 200, 20, 700
+	if s := newRand(seed, "hunt served"); s.chance(400) {
+		m.Serve = 300 + s.below(700)
+	}
 	f := DefaultFaults()
 	f.Slow, f.Flaky, f.Crashy, f.Hanging, f.Stubborn, f.Lose = 200, 200, 500, 200, 300, 80
 	f.Late, f.Twice, f.Relist, f.Expire = 500, 100, 200, 700

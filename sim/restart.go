@@ -100,6 +100,8 @@ func (w *world) depart() {
 	for t := range w.tenants {
 		w.tenants[t].alive, w.tenants[t].claims = false, [MaxNames]claim{}
 	}
+	w.served.leave()
+	w.served = nil
 	clear(w.byTarget)
 	clear(w.peers)
 	w.configs, w.freeCfg, w.peers = w.configs[:1], w.freeCfg[:0], w.peers[:1]

@@ -54,7 +54,9 @@ func simulate(opt Options, src func(*world) source) (*Result, error) {
 	if opt.Record {
 		w.tape = &Tape{Seed: opt.Seed, Tenants: opt.Tenants, For: opt.For, AuditEvery: opt.AuditEvery, Config: opt.Config, Schedule: opt.Schedule}
 	}
+	defer func() { w.served.leave() }() // whatever ends the run, nobody who served is left
 	w.run()
+	w.served.leave()
 	if w.err != nil {
 		return nil, w.err
 	}

@@ -31,7 +31,10 @@ func (s *shrinker) number() {
 	n := numbering{tenants: map[uint32]uint32{}, servers: map[uint32]uint32{}, names: map[[2]uint32]uint8{},
 		tokens: s.tokens()}
 	t := s.edited(func(_ int, e *Entry) {
-		if e.Name > 0 {
+		switch {
+		case e.Op.serves():
+			e.Name = n.key(e.Name)
+		case e.Name > 0:
 			e.Name = n.name(e.Tenant, e.Name)
 		}
 		if e.Target.Tenant > 0 {
@@ -51,6 +54,7 @@ type numbering struct {
 	tenants, servers map[uint32]uint32
 	names            map[[2]uint32]uint8
 	tokens           map[uint32][]uint32 // of each tenant, in order
+	keys             [kinds][]uint8      // of the registry, in order
 }
 
 // tokens lists the tokens of each tenant in their order, in which they grow old.
@@ -76,6 +80,17 @@ func ordinal(seen map[uint32]uint32, key uint32) uint32 {
 		seen[key] = n
 	}
 	return n
+}
+
+// key is a key of the registry by its first appearance among its kind.
+func (n *numbering) key(name uint8) uint8 {
+	kind := kindOf(name)
+	at := slices.Index(n.keys[kind], name)
+	if at < 0 {
+		at = len(n.keys[kind])
+		n.keys[kind] = append(n.keys[kind], name)
+	}
+	return uint8(kind*keysPerKind + at + 1)
 }
 
 func (n *numbering) name(tenant uint32, name uint8) uint8 {

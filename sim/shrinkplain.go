@@ -13,6 +13,7 @@ func (s *shrinker) simplify() bool {
 	changed = s.plainDials() || changed
 	changed = s.plainChanges() || changed
 	changed = s.plainOutages() || changed
+	changed = s.plainServed() || changed
 	changed = s.merge() || changed
 	s.number()
 	changed = s.plainConfig() || changed
@@ -197,6 +198,14 @@ func (s *shrinker) failInstead(i int) bool {
 		}
 	}
 	return false
+}
+
+// plainServed makes plans public, and calls such that nobody dies in them.
+func (s *shrinker) plainServed() (changed bool) {
+	for i := range s.best.Entries {
+		changed = s.change(i, func(e *Entry) { e.Serve = 0 }) || changed
+	}
+	return changed
 }
 
 // plainConfig gives settings their defaults, or else round values.

@@ -127,8 +127,32 @@ const (
 	sDrainCut
 	sReclaim
 	sReclaimNewborn
+	sServeTakeover
+	sServeTakeoverFull
+	sServeDeadFrees
+	sServeFull
+	sServeDuplicate
+	sServeDuplicateOwn
+	sServeDuplicateFull
+	sServeRegisterDead
+	sServeReadyDead
+	sServeLateReady
+	sServeReadyGone
+	sServeLateStop
+	sServeStopTwice
+	sServeResolveHidden
+	sServeResolveDead
+	sServeDenied
+	sServeCallAfterDeath
+	sServeCallAfterTakeover
+	sServeCallAfterStop
+	sServeCallInDrain
+	sServeDieInPlan
+	sServeDieInBody
+	sServeDieBothKinds
+	sServeDieWithClaims
 
-	nSituations = int(sReclaimNewborn) + 1
+	nSituations = int(sServeDieWithClaims) + 1
 )
 
 var situations = [nSituations]Situation{
@@ -257,4 +281,28 @@ var situations = [nSituations]Situation{
 	sDrainCut:                 {"drain-cut", "SH-3", "the grace of a drain ends with calls in flight"},
 	sReclaim:                  {"reclaim", "PR-6", "a peer that nobody uses is stopped to make room"},
 	sReclaimNewborn:           {"reclaim-newborn", "PR-6", "a peer is stopped to make room in the step that connected it"},
+	sServeTakeover:            {"serve-takeover", "OL-9", "a key is registered whose last owner died with it"},
+	sServeTakeoverFull:        {"serve-takeover-full", "OL-13", "a key is taken over in a table that its last owner's death left one short of full"},
+	sServeDeadFrees:           {"serve-dead-frees", "OL-11", "another key is registered in the place that a death freed in a full table"},
+	sServeFull:                {"serve-full", "OL-12", "a register finds a table full of the living"},
+	sServeDuplicate:           {"serve-duplicate", "OL-7", "a register finds its key held by another tenant who lives"},
+	sServeDuplicateOwn:        {"serve-duplicate-own", "OL-8", "a tenant registers a key that it holds"},
+	sServeDuplicateFull:       {"serve-duplicate-full", "OL-14", "a duplicate in a full table"},
+	sServeRegisterDead:        {"serve-register-dead", "OL-18", "a register by an owner that is dead"},
+	sServeReadyDead:           {"serve-ready-dead", "OL-27", "an owner that is dead marks its entry ready"},
+	sServeLateReady:           {"serve-late-ready", "OL-27", "the same after somebody else took the key over"},
+	sServeReadyGone:           {"serve-ready-gone", "OL-28", "an entry is marked ready that was taken out"},
+	sServeLateStop:            {"serve-late-stop", "OL-30", "a late stop by an owner that is dead, after somebody else took the key over"},
+	sServeStopTwice:           {"serve-stop-twice", "OL-31", "an entry is taken out that was taken out before, while its owner lives"},
+	sServeResolveHidden:       {"serve-resolve-hidden", "OL-26", "a key is resolved that is held and not ready"},
+	sServeResolveDead:         {"serve-resolve-dead", "OL-21", "a key is resolved whose owner died with it"},
+	sServeDenied:              {"serve-denied", "OL-38", "a call that the plan denies"},
+	sServeCallAfterDeath:      {"serve-call-after-death", "OL-45", "a call of an entry whose owner died after it was resolved"},
+	sServeCallAfterTakeover:   {"serve-call-after-takeover", "OL-50", "the same after somebody else took the key over"},
+	sServeCallAfterStop:       {"serve-call-after-stop", "OL-29", "a call of an entry that was taken out after it was resolved, while its owner lives"},
+	sServeCallInDrain:         {"serve-call-in-drain", "PC-9", "a call of an entry in a drain, which ends processes and no owner"},
+	sServeDieInPlan:           {"serve-die-in-plan", "OL-45", "an owner dies while its plan decides"},
+	sServeDieInBody:           {"serve-die-in-body", "OL-46", "an owner dies while its body runs"},
+	sServeDieBothKinds:        {"serve-die-both-kinds", "OL-20", "an owner dies that serves a tool and a resource"},
+	sServeDieWithClaims:       {"serve-die-with-claims", "OL-3", "an owner dies that serves an entry and claims a peer"},
 }

@@ -13,7 +13,9 @@ func (o Options) drawn() Options {
 	c := drawConfig(r)
 	tenants, length := 1+r.below(40), r.between(time.Minute, time.Hour)
 	m, f := &Mix{}, &Faults{}
-	drawParts(r, m.parts())
+	parts := m.parts()
+	drawParts(r, parts[:len(parts)-1])
+	drawServed(newRand(o.Seed, "swarm served"), m)
 	drawParts(r, f.parts())
 	m.Human, f.Healthy = m.Human+1, f.Healthy+1 // somebody acts, and some server is of some class
 	if o.Config == (lifecycle.Config{}) {
@@ -32,6 +34,14 @@ func (o Options) drawn() Options {
 		o.For = length
 	}
 	return o
+}
+
+// drawServed has owners serve entries in a third of the runs. It has a stream of its own, so that
+// whatever else is drawn of a seed is what it was before there was a registry.
+func drawServed(r *rng, m *Mix) {
+	if r.chance(333) {
+		m.Serve = 1 + r.below(1000)
+	}
 }
 
 // drawParts leaves some parts out and gives the others a strength.

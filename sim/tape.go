@@ -28,38 +28,61 @@ type Tape struct {
 type Op uint8
 
 const (
-	OpBorn      Op = iota + 1 // a tenant starts, or starts again, as a new owner
-	OpDie                     // its owner dies
-	OpDeclare                 // it claims Target under Name, or moves that claim
-	OpRelease                 // it gives Name up
-	OpDispatch                // it calls through Name; Call says how the server takes it
-	OpEnsure                  // it connects Name eagerly
-	OpReconnect               // it reconnects Name
-	OpCancel                  // it gives up its oldest open ticket of Name
-	OpWriteOff                // an operator writes off what is stuck behind Name
-	OpDial                    // how the next incarnation of Target behaves
-	OpDrain                   // the daemon shuts down
-	OpConfigure               // its configuration changes to Set
-	OpRestart                 // it stops, by a kill if Kill, and starts again after Span
-	OpReload                  // its agents' files are read again: what names Target's server now names To
-	OpDown                    // Target's server goes down for Span, with all that runs of it
-	OpExpire                  // Target's credential and the older ones of its tenant end
+	OpBorn       Op = iota + 1 // a tenant starts, or starts again, as a new owner
+	OpDie                      // its owner dies
+	OpDeclare                  // it claims Target under Name, or moves that claim
+	OpRelease                  // it gives Name up
+	OpDispatch                 // it calls through Name; Call says how the server takes it
+	OpEnsure                   // it connects Name eagerly
+	OpReconnect                // it reconnects Name
+	OpCancel                   // it gives up its oldest open ticket of Name
+	OpWriteOff                 // an operator writes off what is stuck behind Name
+	OpDial                     // how the next incarnation of Target behaves
+	OpDrain                    // the daemon shuts down
+	OpConfigure                // its configuration changes to Set
+	OpRestart                  // it stops, by a kill if Kill, and starts again after Span
+	OpReload                   // its agents' files are read again: what names Target's server now names To
+	OpDown                     // Target's server goes down for Span, with all that runs of it
+	OpExpire                   // Target's credential and the older ones of its tenant end
+	OpRegister                 // a tenant serves the key Name; Serve says under which plan
+	OpReady                    // it makes what it serves there visible
+	OpUnregister               // it takes that out
+	OpResolve                  // it looks for who serves Name, and keeps what it finds
+	OpCall                     // it calls what it found, with the token of Target's tenant
 
-	ops = int(OpExpire) + 1
+	ops = int(OpCall) + 1
 )
 
 var opNames = [...]string{"-", "born", "die", "declare", "release", "dispatch", "ensure",
-	"reconnect", "cancel", "write-off", "dial", "drain", "configure", "restart", "reload", "down", "expire"}
+	"reconnect", "cancel", "write-off", "dial", "drain", "configure", "restart", "reload", "down", "expire",
+	"register", "ready", "unregister", "resolve", "call"}
 
 // String returns the word used on tapes.
 func (o Op) String() string { return word(opNames[:], int(o)) }
+
+// serves says that an operation is one of the registry, where Name is a key.
+func (o Op) serves() bool { return o >= OpRegister }
+
+// Serving is more about an operation of the registry.
+type Serving uint8
+
+const (
+	ServeSecret Serving = iota + 1 // OpRegister: the plan asks for the token of its tenant; else it is public
+	DieInPlan                      // OpCall: who serves dies while its plan is asked, if it is
+	DieInBody                      // OpCall: it dies while its body runs
+
+	servings = int(DieInBody) + 1
+)
+
+var servingNames = [...]string{"", "secret", "dies-in-plan", "dies-in-body"}
 
 // Entry is one decision.
 type Entry struct {
 	At     lifecycle.Instant // when it was made; for OpDial of information only
 	Op     Op
-	Name   uint8  // from 1 to MaxNames
-	Kill   bool   // OpRestart
+	Name   uint8 // from 1 to MaxNames, of the registry's to MaxKeys
+	Kill   bool  // OpRestart
+	Serve  Serving
 	Tenant uint32 // from 1
 	To     uint32 // OpReload: a server
 	Target Target

@@ -46,6 +46,15 @@ func drawTape(t *rapid.T) *Tape {
 		if e.Op > OpDie && e.Op < OpDial {
 			e.Name = uint8(rapid.IntRange(1, MaxNames).Draw(t, "name"))
 		}
+		if e.Op.serves() {
+			e.Tenant, e.Name = uint32(rapid.IntRange(1, tape.Tenants).Draw(t, "tenant")), uint8(rapid.IntRange(1, MaxKeys).Draw(t, "key"))
+			if s := Serving(rapid.IntRange(0, servings-1).Draw(t, "serve")); s.fits(e.Op) {
+				e.Serve = s
+			}
+			if e.Op == OpCall {
+				e.Target.Tenant = uint32(rapid.IntRange(0, tape.Tenants).Draw(t, "as"))
+			}
+		}
 		if e.Op == OpDeclare || e.Op == OpDial {
 			e.Target.Server = uint32(rapid.IntRange(1, 9).Draw(t, "server"))
 			if flip.Draw(t, "owned") {
@@ -146,6 +155,57 @@ func TestGoodTape(t *testing.T) {
 	}
 }
 
+const servedTape = `begin
+0s t1 born
+0s t2 born
+1s t1 register k1 secret
+1s t1 register r4
+1s t1 ready k1
+2s t2 resolve k1
+2s t2 call k1 as t1 dies-in-plan
+3s t2 call k1
+3s t1 unregister k1
+end
+`
+
+// withVersion is the good tape with other entries, under a version.
+func withVersion(version, entries string) string {
+	head, _, _ := strings.Cut(goodTape, "begin\n")
+	return strings.Replace(head, "tape 3", "tape "+version, 1) + entries
+}
+
+// A tape says that it needs a program that knows the registry only if it does.
+func TestTapeOfARegistry(t *testing.T) {
+	tape, err := Decode("served.tape", strings.NewReader(withVersion("4", servedTape)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tape.String(); got != withVersion("4", servedTape) {
+		t.Errorf("the text changed:\n%s", cmp.Diff(withVersion("4", servedTape), got))
+	}
+	tape.Entries = tape.Entries[:2]
+	if got := tape.String(); !strings.HasPrefix(got, "mayfly tape 3\n") {
+		t.Errorf("a tape that holds nothing new begins with %.14q", got)
+	}
+	for _, c := range []struct{ version, old, new, want string }{
+		{"3", "t2 born", "t2 born", `x.tape:24: register is no operation of "mayfly tape 3"`},
+		{"5", "t2 born", "t2 born", `x.tape:1: "mayfly tape 5" is of another version; this program reads "mayfly tape 3" and "mayfly tape 4"`},
+		{"4", "register k1", "register k5", `x.tape:24: "k5" is not a key from k1 to k4 or r1 to r4`},
+		{"4", "register k1 secret", "register", "x.tape:24: register needs a key"},
+		{"4", "k1 secret", "k1 dies-in-plan", `x.tape:24: "dies-in-plan" is no word for register`},
+		{"4", "r4", "r4 public", `x.tape:25: "public" is no word for register`},
+		{"4", "ready k1", "ready k1 secret", `x.tape:26: "secret" is no word for ready`},
+		{"4", "as t1", "as t3", "x.tape:28: tenant t3 does not exist"},
+		{"4", "as t1", "as m1", `x.tape:28: "m1" is not a reference`},
+		{"4", "dies-in-plan", "dies-in-body twice", `x.tape:28: "twice" is a word too many`},
+	} {
+		text := withVersion(c.version, strings.Replace(servedTape, c.old, c.new, 1))
+		if _, err := Decode("x.tape", strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s for %s: %v, want %s", c.new, c.old, err, c.want)
+		}
+	}
+}
+
 func TestBadTapes(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"empty", goodTape, "", "x.tape:1: the tape is cut short"},
@@ -216,6 +276,7 @@ func refuses(t *testing.T, name, old, new, want string) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(goodTape)
+	f.Add(withVersion("4", servedTape))
 	f.Fuzz(func(t *testing.T, text string) {
 		tape, err := Decode("x", strings.NewReader(text))
 		if err != nil {

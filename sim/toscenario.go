@@ -108,6 +108,10 @@ var unseen = map[string]string{
 	"CANCEL":    "whether a caller that gave up still counts",
 	"PROGRESS":  "how often a lifecycle asks to be woken",
 	"REPLY-NOW": "the instant of an answer",
+
+	"SERVED-LAW":  "what owners serve",
+	"SERVED-PLAN": "who is admitted to what owners serve",
+	"SERVED-GATE": "how a call of what owners serve ends",
 }
 
 // manners are the ways of writing, the plainest first: those that ask for the least of a world,

@@ -21,6 +21,7 @@ type workload struct {
 	head   int
 	end    lifecycle.Instant
 	events agenda            // of the operator and of whole servers
+	desk   *desk             // what tenants serve, nil if nothing
 	drain  lifecycle.Instant // when the daemon is shut down in the midst of everything, or Never
 	fleet  *fleet
 	base   lifecycle.Config // that the run began with
@@ -66,6 +67,7 @@ func newWorkload(w *world) *workload {
 		l.wakes.push(item{at: lifecycle.Instant(l.when.between(0, arrivals)), ref: uint64(t)})
 	}
 	l.schedule()
+	l.desk = newDesk(l)
 	return l
 }
 
@@ -73,7 +75,7 @@ func (l *workload) at() lifecycle.Instant {
 	if l.head < len(l.queue) {
 		return l.queue[l.head].At
 	}
-	if at := min(l.wakes.at(), l.events.at(), l.drain); at <= l.end {
+	if at := min(l.wakes.at(), l.events.at(), l.drain, l.desk.at()); at <= l.end {
 		return at
 	}
 	return lifecycle.Never
@@ -83,6 +85,8 @@ func (l *workload) next(e *Entry) {
 	if l.head == len(l.queue) {
 		l.queue, l.head = l.queue[:0], 0
 		switch wake := l.wakes.at(); {
+		case l.desk.at() < min(wake, l.events.at(), l.drain):
+			l.desk.wake(l)
 		case l.drain <= min(wake, l.events.at()):
 			l.add(l.drain, 0, OpDrain, 0)
 			l.drain = lifecycle.Never

@@ -62,6 +62,7 @@ type world struct {
 	prober      *prober       // of the recovery, while it lasts
 	watches     agenda        // of peers that are hot
 	again       *restart      // under way, nil if none is
+	served      *served       // what owners serve, nil as long as nobody does
 	err         error         // why the run was given up, which is nobody's fault
 	inSubject   bool          // to know whose panic it is
 	maxStop     time.Duration // the longest stop of any incarnation so far

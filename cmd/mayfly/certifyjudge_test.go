@@ -18,8 +18,9 @@ import (
 //
 //	specimen DIR [CHECK...]    a capture of a sound run of the whole catalogue, in which the checks failed
 //	keys NAME SEED             an ed25519 key pair, NAME.pem and NAME.pub
+//	mcpclient HOME TOKEN OUT   lists the tools of an agent and calls its echo, and writes down both
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
-	return map[string]func(*testscript.TestScript, bool, []string){"specimen": writeSpecimen, "keys": writeKeys}
+	return map[string]func(*testscript.TestScript, bool, []string){"specimen": writeSpecimen, "keys": writeKeys, "mcpclient": useGateway}
 }
 
 func writeSpecimen(ts *testscript.TestScript, _ bool, args []string) {

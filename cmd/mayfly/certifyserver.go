@@ -81,6 +81,15 @@ func (s *servers) Set(spec string) error {
 	return nil
 }
 
+// runConsumer is "peer consumer".
+func runConsumer(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if err := conformance.RunConsumer(ctx, args, stdin, stdout); err != nil {
+		fmt.Fprintf(stderr, "mayfly peer consumer: %v\n", err)
+		return exitHarness
+	}
+	return exitOK
+}
+
 // runGoServer is "peer go-server".
 func runGoServer(ctx context.Context, _ []string, _ io.Reader, _, stderr io.Writer) int {
 	if err := conformance.GoServer(ctx); err != nil {

@@ -52,6 +52,8 @@ func commands() []command {
 		{"run", "run scenario files in the machine, the host or a live daemon", runScenarios, nil},
 		{"sim", "simulate thousands of tenants and look for a broken invariant", runSim, simCommands()},
 		{"serve", "run the reference daemon", runServe, nil},
+		{"agent", "store an agent of the daemon, which MCP servers are declared for", runAgent, nil},
+		{"agent-token", "make or revoke the token with which MCP clients get an agent's tools", runAgentToken, nil},
 		{"peer", "be an observer peer: a real MCP server that is steered and reports", runPeer, peerCommands()},
 		{"version", "print the version", runVersion, nil},
 	}

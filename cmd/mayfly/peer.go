@@ -30,6 +30,7 @@ func runPeer(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 func peerCommands() []command {
 	return []command{
 		{"go-server", "serve MCP with the Go SDK, as a class of servers whose cold start is measured", runGoServer, nil},
+		{"consumer", "serve a tool through a daemon until standard input ends, for checks that kill such a process", runConsumer, nil},
 		{"write-off", "give up a process of a daemon that outlived SIGKILL", runWriteOff, nil},
 	}
 }

@@ -18,14 +18,16 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/daemon"
 )
 
-const serveUsage = `usage: mayfly serve [-home DIR] [-tcp ADDR|off] [-log-level LEVEL]
+const serveUsage = `usage: mayfly serve [-home DIR] [-tcp ADDR|off] [-mcp ADDR|off] [-log-level LEVEL]
        mayfly serve [-home DIR] -print-config
        mayfly serve [-home DIR] -restore FILE
 
 Runs the reference daemon until SIGTERM or SIGINT; a second one kills every peer at once.
 SIGHUP reads DIR/config.toml again. The daemon keeps its agents in DIR/store.db and answers
 on the unix socket DIR/run/crabtalk.sock and on loopback TCP, whose port is in
-DIR/run/crabtalk.port. "daemon ready" on stderr says that it serves.
+DIR/run/crabtalk.port. Clients of MCP are served over streamable HTTP on loopback, whose port
+is in DIR/run/mcp.port: with a token of "mayfly agent-token" they get that agent's tools.
+"daemon ready" on stderr says that it serves.
 
 With -print-config it prints every setting, its value and where that was said, and ends.
 With -restore it makes a copy of a store (DIR/store.db.bak is made at every start and end)
@@ -35,10 +37,10 @@ the store of DIR, keeps the one that was there under another name, and ends.
 
 // serveFlags is what the command line says.
 type serveFlags struct {
-	home, tcp, restore string
-	level              slog.Level
-	print              bool
-	untilEOF           bool
+	home, tcp, mcp, restore string
+	level                   slog.Level
+	print                   bool
+	untilEOF                bool
 }
 
 // parseServe reads the command line. ok is false when the command has ended, with code.
@@ -51,6 +53,7 @@ func parseServe(args []string, stderr io.Writer) (f serveFlags, code int, ok boo
 	}
 	fs.StringVar(&f.home, "home", "", "directory of the daemon (default $MAYFLY_HOME, else ~/.mayfly)")
 	fs.StringVar(&f.tcp, "tcp", "", "loopback address, or off (default "+daemon.DefaultTCPAddr+", or a free port when that is taken)")
+	fs.StringVar(&f.mcp, "mcp", "", "loopback address for clients of MCP, or off (default "+daemon.DefaultMCPAddr+", or a free port when that is taken)")
 	fs.TextVar(&f.level, "log-level", slog.LevelInfo, "least level that is logged: debug, info, warn or error")
 	fs.BoolVar(&f.print, "print-config", false, "print the settings in force and where each comes from, and end")
 	fs.BoolVar(&f.untilEOF, "until-eof", false, "stop in order when standard input ends, for runners: what they started does not outlive them")
@@ -85,7 +88,7 @@ func runServe(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		return fail(exitHarness, err)
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: f.level}))
-	cfg := daemon.Config{Home: dir, TCPAddr: f.tcp, Logger: log, Version: version(), OwnProcess: true}
+	cfg := daemon.Config{Home: dir, TCPAddr: f.tcp, MCPAddr: f.mcp, Logger: log, Version: version(), OwnProcess: true}
 	if err := cfg.Validate(); err != nil {
 		return fail(exitUsage, err)
 	}
@@ -158,7 +161,7 @@ func serve(ctx context.Context, cfg daemon.Config, stderr io.Writer) error {
 	defer close(over)
 	go obey(d, heard, over)
 	// Not through the log: whoever waits for this line must see it at every log level.
-	fmt.Fprintf(stderr, "daemon ready: socket %s, tcp %s\n", d.Socket(), d.TCPAddr())
+	fmt.Fprintf(stderr, "daemon ready: socket %s, tcp %s, mcp %s\n", d.Socket(), d.TCPAddr(), d.MCPAddr())
 	return d.Run(ctx)
 }
 

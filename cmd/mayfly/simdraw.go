@@ -14,12 +14,14 @@ type drawFlags struct {
 	swarm       bool
 	traffic     string
 	reconfigure bool
+	serve       bool
 }
 
 func (d *drawFlags) define(fs *flag.FlagSet) {
 	fs.BoolVar(&d.swarm, "swarm", true, "draw from the seed which features and faults there are and how strong; false takes the default mix")
 	fs.StringVar(&d.traffic, "traffic", "", "`KIND` of traffic alone: human, cron or poisson (default all, by weights)")
 	fs.BoolVar(&d.reconfigure, "reconfigure", false, "change idle-timeout and max-live under way, whatever is drawn")
+	fs.BoolVar(&d.serve, "serve", false, "have owners serve entries of the registry beside their claims, whatever is drawn")
 }
 
 // draw settles what the run is made of, so that it can be printed.
@@ -29,6 +31,9 @@ func (d *drawFlags) draw(o *sim.Options) error {
 	m := o.Mix
 	if d.reconfigure && m.Configure == 0 {
 		m.Configure = 5 // of a thousand turns
+	}
+	if d.serve && m.Serve == 0 {
+		m.Serve = 500 // of a thousand, the most
 	}
 	switch d.traffic {
 	case "":

@@ -44,6 +44,7 @@ type record struct {
 	object object // the stored config, unknown keys included
 	config []byte // the same as JSON
 	spec   agentSpec
+	token  tokenSum // of the agent's token, which no edit of the config changes
 }
 
 // newRecord checks a config and makes it the record of an agent.

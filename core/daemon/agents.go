@@ -2,20 +2,23 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/mayfly-mcp/mayfly/core"
+	"github.com/mayfly-mcp/mayfly/core/owner"
 )
 
-// agent is a stored agent and its incarnation as an owner of peers. The owner is born with
-// the agent, or with the daemon, and dies with it.
+// agent is a stored agent and its incarnation. The incarnation is born with the agent, or with
+// the daemon, and dies with it: that one death releases its claims and retires what it serves.
 type agent struct {
 	id    string
-	owner *core.Owner
-	rec   *record  // guarded by agents.mu
-	off   []string // of its declarations, those that hold no claim; guarded by agents.mu
+	life  *owner.Owner
+	owner *core.Owner // what it claims
+	rec   *record     // guarded by agents.mu
+	off   []string    // of its declarations, those that hold no claim; guarded by agents.mu
 }
 
 // agents is what the daemon knows of all agents. Edits are serialised by editing, which is
@@ -27,17 +30,25 @@ type agents struct {
 	store   *store
 	closed  bool // no edits any more; guarded by editing
 
-	mu     sync.RWMutex
-	over   overlay // what declarations may inherit
-	max    int     // agents; more are refused
-	byID   map[string]*agent
-	byName map[string]*agent
+	mu      sync.RWMutex
+	over    overlay // what declarations may inherit
+	max     int     // agents; more are refused
+	byID    map[string]*agent
+	byName  map[string]*agent
+	byToken map[tokenSum]*agent
+
+	// changed and gone are told of edits after they are in force, with editing held: what an
+	// agent claims or its token is another, or the agent is dead. Set before the first edit.
+	changed func(a *agent, token bool)
+	gone    func(a *agent)
 }
 
 // openAgents brings an owner to life for every stored agent and declares its MCPs. That
 // starts no process (SPEC CF-3).
 func openAgents(host *core.Host, st *store, records []*record, over overlay, bound int) *agents {
-	as := &agents{host: host, store: st, over: over, max: bound, byID: map[string]*agent{}, byName: map[string]*agent{}}
+	as := &agents{host: host, store: st, over: over, max: bound,
+		byID: map[string]*agent{}, byName: map[string]*agent{}, byToken: map[tokenSum]*agent{},
+		changed: func(*agent, bool) {}, gone: func(*agent) {}}
 	for _, r := range records {
 		as.add(r)
 	}
@@ -46,12 +57,13 @@ func openAgents(host *core.Host, st *store, records []*record, over overlay, bou
 
 // add brings a stored agent to life. Called with mu held.
 func (as *agents) add(rec *record) {
-	a := &agent{id: rec.id, rec: rec}
+	a := &agent{id: rec.id, rec: rec, life: owner.New(context.Background(), "agent "+rec.id)}
 	var err error
-	a.owner, err = as.host.Owner(a.id)
+	a.owner, err = as.host.Attach(a.life.Token, a.id)
 	a.must(err)
 	as.declare(a, nil)
 	as.byID[a.id], as.byName[rec.name] = a, a
+	as.swapToken(a, tokenSum{}, rec.token)
 }
 
 // declare makes the owner's claims those of the record, in its order and in one step. old is the
@@ -112,6 +124,15 @@ func (as *agents) close() error {
 	}
 	as.closed = true
 	return as.store.close()
+}
+
+// bury ends the incarnations of a daemon whose peers are gone.
+func (as *agents) bury() {
+	as.mu.RLock()
+	defer as.mu.RUnlock()
+	for _, a := range as.byID { // each dies by itself
+		a.life.Close()
+	}
 }
 
 // begin serialises an edit (SPEC CL-11, CF-4); the caller ends it with editing.Unlock.

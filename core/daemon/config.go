@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,12 @@ const (
 
 	// TCPOff as Config.TCPAddr opens the unix socket alone.
 	TCPOff = "off"
+
+	// DefaultMCPAddr is where clients of MCP look for a daemon.
+	DefaultMCPAddr = "127.0.0.1:6689"
+
+	// MCPOff as Config.MCPAddr serves no clients of MCP.
+	MCPOff = "off"
 )
 
 // Config is what a Daemon is opened with. Home is required; the zero value of every other
@@ -39,12 +46,17 @@ type Config struct {
 	// TCPAddr is a loopback address, or TCPOff. Empty means DefaultTCPAddr and, when that
 	// is taken, a port that the system chooses.
 	TCPAddr string
+	// MCPAddr is a loopback address at which clients of MCP are served, or MCPOff. Empty means
+	// DefaultMCPAddr and, when that is taken, a port that the system chooses.
+	MCPAddr string
 	// Version is what Stats report. Empty means "devel".
 	Version string
 	// FrameTimeout bounds the transfer of one frame: a client that stops reading for that
 	// long loses its connection. 0 means wire.DefaultFrameTimeout.
 	FrameTimeout time.Duration
 
+	// body is how long a request of MCP may take to come, with its body; complete sets it.
+	body time.Duration
 	// dropped counts what the real dialer did not keep of stderr; complete sets it.
 	dropped func() int64
 }
@@ -55,7 +67,10 @@ func (c Config) Validate() error {
 	if c.Home == "" {
 		errs = append(errs, errors.New("no home directory is given; choose one that this daemon alone uses"))
 	}
-	if err := checkTCPAddr(c.TCPAddr); err != nil {
+	if err := checkTCPAddr("TCP", c.TCPAddr); err != nil {
+		errs = append(errs, err)
+	}
+	if err := checkTCPAddr("MCP", c.MCPAddr); err != nil {
 		errs = append(errs, err)
 	}
 	if c.FrameTimeout < 0 {
@@ -80,16 +95,18 @@ func (c Config) complete() (Config, error) {
 	if c.Version == "" {
 		c.Version = "devel"
 	}
+	c.body = cmp.Or(c.body, gatewayBody)
 	return c, c.Validate()
 }
 
-// checkTCPAddr refuses what strangers could reach: the protocol has no authentication.
-func checkTCPAddr(addr string) error {
+// checkTCPAddr refuses what strangers could reach: the protocol has no authentication, and
+// tokens would cross the network in the clear.
+func checkTCPAddr(what, addr string) error {
 	if addr == "" || addr == TCPOff {
 		return nil
 	}
 	if err := checkLoopback(addr); err != nil {
-		return fmt.Errorf("TCP %w, or %q", err, TCPOff)
+		return fmt.Errorf("%s %w, or %q", what, err, TCPOff)
 	}
 	return nil
 }

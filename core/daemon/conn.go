@@ -36,6 +36,7 @@ type client struct {
 	slots    chan struct{} // one token for each request under way
 	listing  chan struct{} // the token of the one listing that is built and not sent yet
 	requests sync.WaitGroup
+	consumer *consumer // nil until it attaches; of the reader alone
 }
 
 // parcel is an answer on its way out; sent, if not nil, is called when it has left.
@@ -58,10 +59,12 @@ func (d *Daemon) serve(nc net.Conn) {
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	err := c.read()
+	c.consumer.die()
 	if d.quiet.Err() == nil {
 		c.cancel(errClientGone) // which also ends a write that the client does not read
 	}
 	c.requests.Wait()
+	c.consumer.join()
 	close(c.out)
 	writer.Wait()
 	_ = c.conn.Close() // a client that is gone needs no farewell
@@ -81,6 +84,10 @@ func (c *client) read() error {
 			return nil
 		default:
 			return err // undecodable, oversize or cut: the bytes that follow mean nothing
+		}
+		if ext, ok := req.GetMsg().(*pb.ClientMessage_Extension); ok && operatorRequest(ext.Extension) == nil {
+			c.extension(ext.Extension)
+			continue
 		}
 		select {
 		case c.slots <- struct{}{}:
@@ -196,6 +203,8 @@ func (c *client) answer(req *pb.ClientMessage) {
 		err = c.agentEvents()
 	case *pb.ListAgentsMsg, *pb.ListMcpsMsg, *pb.GetAgentMsg:
 		err = c.list(req)
+	case nil:
+		err = c.operate(req)
 	default:
 		m, err = c.d.perform(c.ctx, c.door, req)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -58,12 +57,9 @@ func (d *Daemon) prepare(s *session, choice string, tell func(*pb.StreamEvent)) 
 	if rec == nil {
 		return nil, notRegistered(s.agent.id)
 	}
-	return &run{
-		agent: s.agent, rec: rec, session: s, choice: choice, llm: d.llm.Load(), clock: d.cfg.Clock,
-		off:       func() []string { return d.agents.offOf(s.agent) },
-		lacks:     func(name string) []string { return d.agents.missingOf(s.agent.id, name) },
-		listBound: time.Duration(d.rules.Load().MCP.ListTimeout), stop: d.drain, tell: tell,
-	}, nil
+	r := d.toolRun(s.agent, rec)
+	r.session, r.choice, r.llm, r.stop, r.tell = s, choice, d.llm.Load(), d.drain, tell
+	return r, nil
 }
 
 // send runs an agent and answers with its last words. The protocol has no place for the

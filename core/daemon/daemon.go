@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/core"
+	"github.com/mayfly-mcp/mayfly/core/endpoint"
 )
 
 const (
@@ -42,6 +43,9 @@ type Daemon struct {
 	metrics  *metrics
 	host     *core.Host
 	agents   *agents
+	endpoint *endpoint.Endpoint
+	gateway  *gateway
+	tenants  *tenants
 	sessions sessions
 	feed     feed
 	llm      atomic.Pointer[modelClient]
@@ -124,11 +128,14 @@ func (d *Daemon) load(ctx context.Context) error {
 		return errors.Join(err, st.close())
 	}
 	d.agents = openAgents(d.host, st, records, rules.overlay(), rules.Limits.MaxAgents)
+	d.tenants = &tenants{d: d, byID: map[string]*tenant{}}
+	d.agents.changed, d.agents.gone = d.tenants.changed, d.tenants.gone
 	d.sessions.max = func() int { return d.rules.Load().Limits.MaxSessions }
 	d.llm.Store(newModelClient(rules, d.cfg.Clock))
-	if d.ends, err = listen(ctx, d.home, d.cfg.TCPAddr); err != nil {
+	if d.ends, err = listen(ctx, d.home, d.cfg.TCPAddr, d.cfg.MCPAddr); err != nil {
 		return err
 	}
+	d.endpoint, d.gateway = d.newEndpoint(rules, addrOf(d.ends.mcp)), d.newGateway(d.ends.mcp)
 	d.monitor, err = d.openMonitor(ctx, rules.Metrics.Addr)
 	return err
 }
@@ -160,6 +167,7 @@ func (d *Daemon) abort() {
 	}
 	if d.agents != nil {
 		_ = d.agents.close() // the error that led here says more
+		d.agents.bury()
 	}
 	if d.ends != nil {
 		d.ends.close()
@@ -179,7 +187,7 @@ func (d *Daemon) release() error {
 func (d *Daemon) Socket() string { return d.home.socket }
 
 // TCPAddr is the TCP address that was bound, or TCPOff.
-func (d *Daemon) TCPAddr() string { return d.ends.tcpAddr() }
+func (d *Daemon) TCPAddr() string { return addrOf(d.ends.tcp) }
 
 // Run serves until ctx ends or Close is called, stops in an orderly way and returns when
 // nothing is left. It is called once. The error is that of Close.
@@ -204,6 +212,9 @@ func (d *Daemon) launch() {
 	d.work.Go(d.askModels)
 	if d.monitor != nil {
 		d.work.Go(d.monitor.serve)
+	}
+	if d.gateway.ln != nil {
+		d.work.Go(d.gateway.serve)
 	}
 	d.work.Go(func() { d.accept(d.ends.unix) })
 	if d.ends.tcp != nil {
@@ -236,8 +247,7 @@ func (d *Daemon) shutDown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rules.budget()-flushOf(time.Duration(rules.MCP.StopBudget)))
 	defer cancel()
 	err = errors.Join(err, d.endPeers(ctx, rules))
-	d.hush(errStopping)
-	d.flush(rules)
+	d.dismiss(rules)
 	d.monitor.close()
 	d.work.Wait()
 	d.llm.Load().close()
@@ -269,13 +279,23 @@ func (d *Daemon) Escalate() {
 	d.running.kill()
 }
 
-// flush gives clients a moment to take their last answers, and cuts what is left then.
-func (d *Daemon) flush(rules *settings) {
+// dismiss gives clients a moment to take their last answers, and cuts what is left then. The
+// clients of MCP come first: their calls may be with consumers, who are clients of ours.
+func (d *Daemon) dismiss(rules *settings) {
+	patience, cancel := context.WithTimeout(context.Background(), cmp.Or(d.patience, flushOf(time.Duration(rules.MCP.StopBudget))))
+	defer cancel()
+	sessions := d.gateway.drain(patience)
+	d.hush(errStopping) // consumers die of it
+	d.agents.bury()
+	d.gateway.close(sessions)
+	d.flush(patience)
+}
+
+// flush waits for the connections, as long as patience lasts, and cuts them.
+func (d *Daemon) flush(patience context.Context) {
 	d.connsMu.Lock() // whoever launches has finished, or sees that a stop has begun
 	conns := d.conns
 	d.connsMu.Unlock()
-	patience, cancel := context.WithTimeout(context.Background(), cmp.Or(d.patience, flushOf(time.Duration(rules.MCP.StopBudget))))
-	defer cancel()
 	if conns > 0 {
 		select {
 		case <-d.idle:

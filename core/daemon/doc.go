@@ -27,6 +27,7 @@
 //	host.key                the key of the fingerprints, so that ids stay over restarts; 0600
 //	run/crabtalk.sock       unix socket, mode 0600 in a directory of mode 0700
 //	run/crabtalk.port       TCP port in decimal, absent when TCP is off
+//	run/mcp.port            port for clients of MCP in decimal, absent when that is off
 //	run/daemon.lock         held by the daemon that runs; the file stays
 //	run/peers/              a record of every live process, for the next start
 //
@@ -44,6 +45,34 @@
 //
 // A daemon that was killed leaves behind the peers that ignore the end of their input. The
 // next start ends them before it serves: within terminate_grace plus kill_grace (SPEC PR-4).
+//
+// # The gateway
+//
+// Clients of MCP are served over streamable HTTP at [Config.MCPAddr], 127.0.0.1:6689 or a free
+// port, through package endpoint. Without a token they see what consumers offer to everybody.
+// With an agent's token they see that besides:
+//
+//   - every tool that the agent's MCP servers export, under its own name and as its server
+//     describes it; of a name that several export the first declaration's, which is the one that
+//     a call goes to while it is able to serve;
+//   - the mcp tool, as a model has it, which also reaches tools whose names or schemas MCP does
+//     not allow. Those are left out and named in the log, once;
+//   - what consumers offer to this agent alone.
+//
+// A listing brings the agent's servers up, within list_timeout, and is use; a call starts what
+// it needs. A server that was evicted or has failed keeps the tools that it was last known to
+// export, so that a call can bring it back or say why not. When a server's tools change, or an
+// edit or a reload changes what is declared, clients are told list_changed, if what they would be
+// shown is another; that starts nothing.
+//
+// A result goes through as the server gave it, and so does an error of JSON-RPC. What kept the
+// call from being answered is a result with isError and words for a model.
+//
+// A token is made by an operator's request, see core/wire and mayfly agent-token, on the unix
+// socket alone; the store keeps its SHA-256. One that is not known is 401. Another token, or its
+// revocation, ends the sessions of those who had the one before: each after the calls that are in
+// flight on it. An agent is one owner of package core/owner. With its death its claims are
+// released, its entries and its token are void, and its calls in flight are answered.
 //
 // # config.toml
 //
@@ -73,7 +102,7 @@
 //	max_queued = 65536        # attempts that wait for room
 //	queue_timeout = "1m"      # how long they do
 //	max_waiters = 4096        # calls that wait for one peer
-//	max_connections = 4096
+//	max_connections = 4096    # of the protocol; and as many of clients of MCP
 //	max_sessions = 10000
 //	max_agents = 100000
 //
@@ -81,6 +110,12 @@
 //	TOKEN = "…"
 //	[env_overlay]
 //	backfill = false          # true gives everything to everybody, and warns
+//
+//	[endpoint]                # for clients of MCP; read at the start
+//	hosts = []                # names in the Host header, beside those of loopback
+//	origins = []              # of pages in a browser that may call; others are refused
+//	max_body = 4194304        # bytes of a request
+//	max_tools = 4096          # of one agent; and as many of consumers, for everybody
 //
 //	[metrics]
 //	addr = "127.0.0.1:9090"   # loopback; serves /metrics, /healthz and /readyz; read at the start

@@ -165,16 +165,34 @@ func (as *agents) remove(text string) error {
 	if err := as.store.remove(a.rec); err != nil {
 		return err
 	}
+	as.forget(a)
+	as.gone(a)
+	return nil
+}
+
+// forget is the death of an agent: claims, entries and token go in one step.
+func (as *agents) forget(a *agent) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	delete(as.byID, a.id)
 	delete(as.byName, a.rec.name)
-	a.owner.Close()
-	return nil
+	as.swapToken(a, a.rec.token, tokenSum{})
+	a.life.Close()
 }
 
-// edit replaces an agent's record by what change makes of it.
+// edit replaces an agent's configuration by what change makes of it.
 func (as *agents) edit(id string, change func(old *record) (*record, error)) (*record, error) {
+	return as.replace(id, func(old *record) (*record, error) {
+		rec, err := change(old)
+		if err == nil {
+			rec.token = old.token
+		}
+		return rec, err
+	})
+}
+
+// replace puts another record in the place of an agent's.
+func (as *agents) replace(id string, change func(old *record) (*record, error)) (*record, error) {
 	if _, err := parseAgentID(id); err != nil {
 		return nil, err
 	}
@@ -194,13 +212,20 @@ func (as *agents) edit(id string, change func(old *record) (*record, error)) (*r
 	if err := as.store.put(old, rec); err != nil {
 		return nil, err
 	}
+	as.publish(a, old, rec)
+	as.changed(a, rec.token != old.token)
+	return rec, nil
+}
+
+// publish puts a stored record in force.
+func (as *agents) publish(a *agent, old, rec *record) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	delete(as.byName, old.name)
 	as.byName[rec.name] = a
+	as.swapToken(a, old.token, rec.token)
 	a.rec = rec
 	as.declare(a, old)
-	return rec, nil
 }
 
 // mcpObjects are the declarations as they are stored.

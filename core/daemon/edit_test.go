@@ -39,6 +39,7 @@ func newBench(t *rapid.T, dir string) *bench {
 	}
 	t.Cleanup(func() { _ = st.close() })
 	b.as = openAgents(host, st, records, overlay{}, defaultMaxAgents)
+	t.Cleanup(b.as.bury)
 	return b
 }
 

@@ -74,7 +74,7 @@ func start(t *testing.T, s setup) *rig {
 	put(t, filepath.Join(r.home, "config.toml"),
 		"[llm]\nbase_url = \""+r.model.URL+"/v1/\"\napi_key = \"llm-canary-key\"\n"+s.settings)
 	cfg := Config{
-		Home: r.home, TCPAddr: TCPOff, Dialer: r.dialer, Version: "v-test",
+		Home: r.home, TCPAddr: TCPOff, MCPAddr: "127.0.0.1:0", Dialer: r.dialer, Version: "v-test",
 		Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if s.cfg != nil {

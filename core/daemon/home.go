@@ -23,6 +23,7 @@ type home struct {
 	lock     string
 	socket   string
 	port     string
+	mcpPort  string
 }
 
 func layout(dir string) home {
@@ -38,6 +39,7 @@ func layout(dir string) home {
 		lock:     filepath.Join(run, "daemon.lock"),
 		socket:   filepath.Join(run, "crabtalk.sock"),
 		port:     filepath.Join(run, "crabtalk.port"),
+		mcpPort:  filepath.Join(run, "mcp.port"),
 	}
 }
 

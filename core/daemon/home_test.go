@@ -148,18 +148,21 @@ func TestTheDefaultPortMayBeTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	var e endpoints
-	if err := e.bindTCP(t.Context(), taken.Addr().String(), true); err != nil {
+	ln, err := bindTCP(t.Context(), "TCP", "", taken.Addr().String())
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.tcp.Close()
-	_, port, err := net.SplitHostPort(e.tcpAddr())
-	if n, _ := strconv.Atoi(port); err != nil || n == 0 || e.tcpAddr() == taken.Addr().String() {
-		t.Errorf("bound %s: %v", e.tcpAddr(), err)
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(addrOf(ln))
+	if n, _ := strconv.Atoi(port); err != nil || n == 0 || addrOf(ln) == taken.Addr().String() {
+		t.Errorf("bound %s: %v", addrOf(ln), err)
 	}
-	r := start(t, setup{cfg: func(c *Config) { c.TCPAddr = "" }})
-	if !strings.HasPrefix(r.d.TCPAddr(), "127.0.0.1:") {
-		t.Errorf("the default bound %s", r.d.TCPAddr())
+	if _, err := bindTCP(t.Context(), "TCP", taken.Addr().String(), ""); err == nil {
+		t.Error("a port that was asked for by number was replaced")
+	}
+	r := start(t, setup{cfg: func(c *Config) { c.TCPAddr, c.MCPAddr = "", "" }})
+	if !strings.HasPrefix(r.d.TCPAddr(), "127.0.0.1:") || !strings.HasPrefix(r.d.MCPAddr(), "127.0.0.1:") {
+		t.Errorf("the defaults bound %s and %s", r.d.TCPAddr(), r.d.MCPAddr())
 	}
 }
 
@@ -168,8 +171,10 @@ func TestStrangersAreKeptOut(t *testing.T) {
 		"": true, "off": true, "127.0.0.1:0": true, "[::1]:80": true, "localhost:1": true, "127.9.9.9:1": true,
 		"0.0.0.0:1": false, ":1": false, "10.0.0.1:1": false, "nonsense": false, "example.org:1": false,
 	} {
-		if err := (Config{Home: "h", TCPAddr: addr}).Validate(); (err == nil) != ok {
-			t.Errorf("%q: %v", addr, err)
+		for _, c := range []Config{{Home: "h", TCPAddr: addr}, {Home: "h", MCPAddr: addr}} {
+			if err := c.Validate(); (err == nil) != ok {
+				t.Errorf("%q: %v", addr, err)
+			}
 		}
 	}
 }

@@ -42,13 +42,15 @@ func knobs() []knob {
 		{key: "mcp.idle_timeout", value: func(s *settings) string { return strconv.FormatInt(s.MCP.IdleTimeout, 10) }},
 		{key: "mcp.disabled", value: func(s *settings) string { return fmt.Sprintf("%q", s.MCP.Disabled) }},
 		{key: "env_overlay.backfill", value: func(s *settings) string { return strconv.FormatBool(s.Overlay.Backfill) }},
+		{key: "endpoint.hosts", pending: true, value: func(s *settings) string { return fmt.Sprintf("%q", s.Endpoint.Hosts) }},
+		{key: "endpoint.origins", pending: true, value: func(s *settings) string { return fmt.Sprintf("%q", s.Endpoint.Origins) }},
 		{key: "metrics.addr", pending: true, value: func(s *settings) string { return s.Metrics.Addr }},
 	}
 	for i, k := range new(settings).durations() {
 		list = append(list, knob{key: k.key, value: func(s *settings) string { return s.durations()[i].d.String() }})
 	}
 	for i, k := range new(settings).numbers() {
-		list = append(list, knob{key: k.key, value: func(s *settings) string { return strconv.Itoa(*s.numbers()[i].n) }})
+		list = append(list, knob{key: k.key, pending: k.pending, value: func(s *settings) string { return strconv.Itoa(*s.numbers()[i].n) }})
 	}
 	return list
 }
@@ -117,7 +119,11 @@ func (c Config) flags() []Setting {
 	if c.FrameTimeout == 0 {
 		frames.Value, frames.Origin = wire.DefaultFrameTimeout.String(), "default"
 	}
-	return []Setting{{Key: "home", Value: c.Home, Origin: "flag, or environment, or default"}, tcp, frames}
+	mcp := Setting{Key: "mcp", Value: c.MCPAddr, Origin: "flag"}
+	if c.MCPAddr == "" {
+		mcp.Value, mcp.Origin = DefaultMCPAddr, "default, or a free port"
+	}
+	return []Setting{{Key: "home", Value: c.Home, Origin: "flag, or environment, or default"}, tcp, mcp, frames}
 }
 
 // envNames lists the names of the daemon-wide environment.

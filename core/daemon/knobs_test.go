@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,6 +61,11 @@ func rowsOfKnobs() map[string]func(t *testing.T, key string) {
 		"limits.max_connections": boundsConnections,
 		"limits.max_sessions":    boundsSessions,
 		"limits.max_agents":      boundsAgents,
+
+		"endpoint.hosts":     knocks(`["gw.example"]`, func(q *http.Request) { q.Host = "GW.example:1" }, 403, 200),
+		"endpoint.origins":   knocks(`["https://app.example"]`, func(q *http.Request) { q.Header.Set("Origin", "https://app.example") }, 403, 200),
+		"endpoint.max_body":  knocks("20", func(*http.Request) {}, 200, 413),
+		"endpoint.max_tools": boundsTools,
 
 		"mcp.disabled":         switchesOff,
 		"env_overlay.backfill": backfills,

@@ -16,27 +16,28 @@ import (
 // probeTimeout bounds the question whether somebody answers on a socket that is there.
 const probeTimeout = 5 * time.Second
 
-// endpoints are the two places where clients reach the daemon.
+// endpoints are the places where clients reach the daemon.
 type endpoints struct {
 	home   home
 	unix   *net.UnixListener
-	socket fs.FileInfo // of the socket that is ours
-	tcp    net.Listener
+	socket fs.FileInfo  // of the socket that is ours
+	tcp    net.Listener // nil is off
+	mcp    net.Listener // nil is off
 }
 
-// listen binds both and then writes the port file.
-func listen(ctx context.Context, h home, tcpAddr string) (*endpoints, error) {
+// listen binds them all and then writes the port files.
+func listen(ctx context.Context, h home, tcpAddr, mcpAddr string) (_ *endpoints, err error) {
 	e := &endpoints{home: h}
 	if err := e.bindUnix(ctx); err != nil {
 		return nil, err
 	}
-	// Only the default may be replaced: who asked for a port by number wants to hear that it
-	// is taken.
-	if err := e.bindTCP(ctx, cmp.Or(tcpAddr, DefaultTCPAddr), tcpAddr == ""); err != nil {
-		e.close()
-		return nil, err
+	if e.tcp, err = bindTCP(ctx, "TCP", tcpAddr, DefaultTCPAddr); err == nil {
+		e.mcp, err = bindTCP(ctx, "MCP", mcpAddr, DefaultMCPAddr)
 	}
-	if err := e.writePort(); err != nil {
+	if err == nil {
+		err = errors.Join(writePort(h.port, e.tcp), writePort(h.mcpPort, e.mcp))
+	}
+	if err != nil {
 		e.close()
 		return nil, err
 	}
@@ -99,55 +100,59 @@ func answered(err error) string {
 	return err.Error()
 }
 
-// bindTCP binds an address or, with orAny, a port that the system chooses.
-func (e *endpoints) bindTCP(ctx context.Context, want string, orAny bool) error {
-	if want == TCPOff {
-		return nil
+// bindTCP binds an address, or none. Only a default may be replaced by a port that the system
+// chooses: who asked for a port by number wants to hear that it is taken.
+func bindTCP(ctx context.Context, what, addr, normal string) (net.Listener, error) {
+	if addr == TCPOff {
+		return nil, nil
 	}
+	want := cmp.Or(addr, normal)
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", want)
-	if err != nil && orAny {
+	if err != nil && addr == "" {
 		ln, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	}
 	if err != nil {
-		return fmt.Errorf("cannot listen on TCP %s: %w; choose another address, 127.0.0.1:0 for any port, or %q", want, err, TCPOff)
+		return nil, fmt.Errorf("cannot listen on %s %s: %w; choose another address, 127.0.0.1:0 for any port, or %q", what, want, err, TCPOff)
 	}
-	e.tcp = ln
-	return nil
+	return ln, nil
 }
 
-// writePort tells TCP clients the port. Without TCP a file of an earlier daemon is removed.
-func (e *endpoints) writePort() error {
-	if e.tcp == nil {
-		if err := os.Remove(e.home.port); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// writePort tells clients the port. Where nobody listens a file of an earlier daemon is removed.
+func writePort(path string, ln net.Listener) error {
+	if ln == nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot remove the stale port file: %w", err)
 		}
 		return nil
 	}
-	port := strconv.Itoa(e.tcp.Addr().(*net.TCPAddr).Port)
-	if err := os.WriteFile(e.home.port, []byte(port), 0o600); err != nil {
+	port := strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
+	if err := os.WriteFile(path, []byte(port), 0o600); err != nil {
 		return fmt.Errorf("cannot write the port file: %w", err)
 	}
 	return nil
 }
 
-// tcpAddr is the address that was bound, or "off".
-func (e *endpoints) tcpAddr() string {
-	if e.tcp == nil {
+// addrOf is the address that was bound, or "off".
+func addrOf(ln net.Listener) string {
+	if ln == nil {
 		return TCPOff
 	}
-	return e.tcp.Addr().String()
+	return ln.Addr().String()
 }
 
 // close stops accepting and removes what lies in the home, unless the socket there is
 // somebody else's by now. A second close does nothing.
 func (e *endpoints) close() {
 	_ = e.unix.Close() // it is going either way
-	if e.tcp != nil {
-		_ = e.tcp.Close()
+	for _, ln := range []net.Listener{e.tcp, e.mcp} {
+		if ln != nil {
+			_ = ln.Close()
+		}
 	}
 	if now, err := os.Lstat(e.home.socket); err != nil || !os.SameFile(now, e.socket) {
 		return
 	}
 	_ = os.Remove(e.home.socket) // a file that stays is found stale by the next start
 	_ = os.Remove(e.home.port)
+	_ = os.Remove(e.home.mcpPort)
 }

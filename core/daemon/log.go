@@ -15,7 +15,7 @@ func (d *Daemon) announce() {
 	for _, s := range append(d.cfg.flags(), withCap(rules.effective(), d.host.Settings().MaxLive)...) {
 		d.log.Debug("setting", "key", s.Key, "value", s.Value, "origin", s.Origin)
 	}
-	d.log.Info("daemon serving", "socket", d.home.socket, "tcp", d.TCPAddr(), "metrics", d.MetricsAddr(), "agents", d.agents.count(),
+	d.log.Info("daemon serving", "socket", d.home.socket, "tcp", d.TCPAddr(), "mcp", d.MCPAddr(), "metrics", d.MetricsAddr(), "agents", d.agents.count(),
 		"idle_timeout", rules.lifecycle().IdleTimeout, "stop_budget", rules.budget())
 }
 

@@ -81,14 +81,23 @@ var errListBound = errors.New("the bound of the listing is over")
 // list lists what every peer exports. Peers that are not up within the bound are named and
 // come up in their own time (SPEC DI-9, DI-15).
 func (r *run) list(ctx context.Context) (string, error) {
+	listing, err := r.dispatch(ctx)
+	if err != nil {
+		return "", err
+	}
+	return listed(listing, r.listBound, r.off(), r.lacks), nil
+}
+
+// dispatch brings up the agent's peers and reads their tools, within the bound.
+func (r *run) dispatch(ctx context.Context) ([]core.Listing, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer r.clock.AfterFunc(r.listBound, func() { cancel(errListBound) }).Stop()
 	listing, err := r.agent.owner.Dispatch(ctx)
 	if err != nil && context.Cause(ctx) != errListBound {
-		return "", err
+		return nil, err
 	}
-	return listed(listing, r.listBound, r.off(), r.lacks), nil
+	return listing, nil
 }
 
 // listed shows a listing in declaration order, with the peers that could not be asked. A

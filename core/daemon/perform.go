@@ -57,9 +57,6 @@ func (d *Daemon) perform(ctx context.Context, door string, req *pb.ClientMessage
 
 // unknown refuses an envelope without a message that is known here.
 func unknown(req *pb.ClientMessage) error {
-	if wire.Variant(req) == "extension" {
-		return refuse(codeFailed, "extension not supported")
-	}
 	return refuse(codeEmpty, "empty client message")
 }
 

@@ -57,6 +57,7 @@ func (d *Daemon) reload() (done Reloaded, err error) {
 		return done, err
 	}
 	done.Replaced, done.Kept = d.agents.reload(rules.overlay(), rules.Limits.MaxAgents, func() { d.rules.Store(rules) })
+	d.tenants.renewAll() // what was switched off is served no longer
 	if rules.LLM != old.LLM {
 		before := d.llm.Swap(newModelClient(rules, d.cfg.Clock))
 		before.close() // its connections that are in use end with their runs

@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"regexp"
 	"runtime"
@@ -13,7 +15,9 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/mayfly-mcp/mayfly/core/endpoint"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/core/registry"
 )
 
 // maxSettings bounds config.toml, so that a wrong file is refused and not read whole.
@@ -36,7 +40,8 @@ type settings struct {
 	Metrics struct {
 		Addr string `toml:"addr"`
 	} `toml:"metrics"`
-	Cache struct {
+	Endpoint endpointSettings `toml:"endpoint"`
+	Cache    struct {
 		Sessions int64 `toml:"sessions"`
 	} `toml:"cache"`
 
@@ -74,6 +79,14 @@ type limitSettings struct {
 	MaxAgents      int      `toml:"max_agents"`
 }
 
+// endpointSettings are those of the endpoint for clients of MCP. They are read at the start.
+type endpointSettings struct {
+	Hosts    []string `toml:"hosts"`   // names in the Host header, beside those of loopback
+	Origins  []string `toml:"origins"` // pages that may call
+	MaxBody  int      `toml:"max_body"`
+	MaxTools int      `toml:"max_tools"` // of one agent, and of all consumers for everybody
+}
+
 // Defaults that are not lifecycle's.
 const (
 	defaultListTimeout    = 15 * time.Second
@@ -99,6 +112,7 @@ func defaultSettings(path string) *settings {
 		MaxQueued: defaultMaxQueued, QueueTimeout: duration(defaultQueueTimeout), MaxWaiters: l.MaxWaiters,
 		MaxConnections: defaultMaxConnections, MaxSessions: defaultMaxSessions, MaxAgents: defaultMaxAgents,
 	}
+	s.Endpoint = endpointSettings{MaxBody: endpoint.DefaultMaxBody, MaxTools: endpoint.DefaultMaxTools}
 	return s
 }
 
@@ -217,10 +231,11 @@ func (s *settings) validate() error {
 		}
 	}
 	for _, k := range s.numbers() {
-		if *k.n < k.least || *k.n > maxLimit {
-			bad(k.key, fmt.Sprintf("is %d; use %d to %d", *k.n, k.least, maxLimit))
+		if most := cmp.Or(k.most, maxLimit); *k.n < k.least || *k.n > most {
+			bad(k.key, fmt.Sprintf("is %d; use %d to %d", *k.n, k.least, most))
 		}
 	}
+	s.Endpoint.check(bad)
 	if len(errs) == 0 {
 		s.checkBudget(bad)
 	}
@@ -266,18 +281,37 @@ func (s *settings) durations() []durationKnob {
 }
 
 type numberKnob struct {
-	key   string
-	n     *int
-	least int
+	key     string
+	n       *int
+	least   int
+	most    int // 0 is maxLimit
+	pending bool
 }
 
 func (s *settings) numbers() []numberKnob {
-	l := &s.Limits
+	l, e := &s.Limits, &s.Endpoint
 	return []numberKnob{
-		{"limits.max_live", &l.MaxLive, 0}, {"limits.max_dialing", &l.MaxDialing, 0},
-		{"limits.max_spawning", &l.MaxSpawning, 1}, {"limits.max_queued", &l.MaxQueued, 1},
-		{"limits.max_waiters", &l.MaxWaiters, 1}, {"limits.max_connections", &l.MaxConnections, 1},
-		{"limits.max_sessions", &l.MaxSessions, 1}, {"limits.max_agents", &l.MaxAgents, 1},
+		{key: "limits.max_live", n: &l.MaxLive}, {key: "limits.max_dialing", n: &l.MaxDialing},
+		{key: "limits.max_spawning", n: &l.MaxSpawning, least: 1}, {key: "limits.max_queued", n: &l.MaxQueued, least: 1},
+		{key: "limits.max_waiters", n: &l.MaxWaiters, least: 1}, {key: "limits.max_connections", n: &l.MaxConnections, least: 1},
+		{key: "limits.max_sessions", n: &l.MaxSessions, least: 1}, {key: "limits.max_agents", n: &l.MaxAgents, least: 1},
+		{key: "endpoint.max_body", n: &e.MaxBody, least: 1, pending: true},
+		{key: "endpoint.max_tools", n: &e.MaxTools, least: 1, most: registry.MaxEntries, pending: true},
+	}
+}
+
+// check wants names as they stand in the headers: one that can never be there would let nobody in.
+func (e *endpointSettings) check(bad func(key, why string)) {
+	for _, h := range e.Hosts {
+		if h == "" || strings.ContainsAny(h, "/ @") || strings.Contains(h, ":") && net.ParseIP(h) == nil {
+			bad("endpoint.hosts", fmt.Sprintf("%q is not a name or an address without a port", clip(h, maxQuoted)))
+		}
+	}
+	for _, o := range e.Origins {
+		u, err := url.Parse(o)
+		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o {
+			bad("endpoint.origins", fmt.Sprintf("%q is not an origin such as https://app.example", clip(o, maxQuoted)))
+		}
 	}
 }
 

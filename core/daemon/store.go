@@ -91,7 +91,11 @@ func decodeDigest(data []byte) (d digest, err error) {
 
 // encodeRecord is a record as it is stored.
 func encodeRecord(r *record) []byte {
-	value := []byte("{\"name\":" + string(encodeString(r.name)) + ",\"config\":" + string(r.config) + "}")
+	value := []byte("{\"name\":" + string(encodeString(r.name)) + ",\"config\":" + string(r.config))
+	if r.token != (tokenSum{}) {
+		value = append(value, ",\"token_sha256\":\""+r.token.String()+"\""...)
+	}
+	value = append(value, '}')
 	sum := checksumOf([]byte(r.id), value)
 	return append(sum[:], value...)
 }

@@ -21,6 +21,7 @@ type storedItem struct {
 	ID     string          `json:"id"`
 	Name   string          `json:"name"`
 	Config json.RawMessage `json:"config"`
+	Token  string          `json:"token_sha256"`
 }
 
 func parseStore(data []byte) ([]*record, error) {
@@ -74,5 +75,10 @@ func parseItem(item storedItem) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRecord(id, item.Name, obj)
+	r, err := newRecord(id, item.Name, obj)
+	if err != nil {
+		return nil, err
+	}
+	r.token, err = parseSum(item.Token)
+	return r, err
 }

@@ -1,10 +1,24 @@
 package owner
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
+
+// underway counts the deaths of this process whose hooks have not all been called.
+var underway atomic.Int64
+
+// Settled reports that no death is under way in this process: whoever died has had his hooks
+// called, but for those whose context ended just now (see [Token.Lifelines]). It is for those
+// who must know and cannot wait, since a Close that finds the death under way comes back at
+// once.
+func Settled() bool { return underway.Load() == 0 }
 
 // die is where every manner of death ends. It may be called any number of times, from
 // anywhere: the first cause stands, and one caller runs the hooks.
 func (t *Token) die(cause error) {
+	underway.Add(1)
+	defer underway.Add(-1)
 	t.quiet()
 	t.cancel(cause) // the instant of death, for everything below as well
 	t.seal()

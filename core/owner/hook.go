@@ -3,7 +3,6 @@ package owner
 // hook is one thing to do at a death: a function to call, or a child to kill.
 type hook struct {
 	prev, next *hook
-	queued     bool
 	fn         func()
 	child      *Token
 }
@@ -60,7 +59,7 @@ func (t *Token) drop(h *hook) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !h.queued {
+	if !t.hooks.has(h) {
 		return false
 	}
 	t.hooks.remove(h)
@@ -85,8 +84,11 @@ type hooks struct {
 	first, last *hook
 }
 
+// has is a look at the links: a mark of its own would cost every owner 32 bytes.
+func (q *hooks) has(h *hook) bool { return h.prev != nil || q.first == h }
+
 func (q *hooks) add(h *hook) {
-	h.queued, h.prev = true, q.last
+	h.prev = q.last
 	if q.last == nil {
 		q.first = h
 	} else {
@@ -106,5 +108,5 @@ func (q *hooks) remove(h *hook) {
 	} else {
 		h.next.prev = h.prev
 	}
-	h.queued, h.prev, h.next = false, nil, nil
+	h.prev, h.next = nil, nil
 }

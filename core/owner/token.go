@@ -90,6 +90,20 @@ func (t *Token) Cause() error {
 	return context.Cause(t.ctx)
 }
 
+// Lifelines are closed when something above the owner has ended that may not have said so: the
+// context given to New, and those given to the owners above. While all are open, an owner that
+// died had its hooks called. Who holds thousands of owners under a few contexts asks these
+// few instead. A context that cannot end has none.
+func (t *Token) Lifelines() []<-chan struct{} {
+	var all []<-chan struct{}
+	for ; !t.none(); t = t.parent {
+		if c := t.from.Done(); c != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 func (t *Token) causeAbove() error {
 	if t.from.Err() != nil {
 		return context.Cause(t.from)

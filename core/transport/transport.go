@@ -22,6 +22,9 @@ type Tool struct {
 	Name        string
 	Description string
 	InputSchema json.RawMessage // as the peer sent it
+
+	// What a tool may have besides, as the peer sent it; nil is nothing.
+	Title, OutputSchema, Annotations json.RawMessage
 }
 
 // Result is a successful answer of a tool: the peer's own result object, byte for byte,

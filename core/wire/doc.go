@@ -74,12 +74,16 @@
 // returns the whole; a daemon that does not know the fields answers with all in one page. Rows
 // that are there throughout are listed once, but pages are not of one moment.
 //
+// The messages of consumer.proto and operator.proto travel as extensions of the envelopes: a
+// [Consumer] serves tools through the daemon as long as its connection stands, and
+// [Client.MintAgentToken] gives out what clients of MCP come with.
+//
 // # Regenerating
 //
-// The code in pb is generated from crabtalk.proto and committed. With protoc 3.21 and
+// The code in pb is generated from the .proto files and committed. With protoc 3.21 and
 // protoc-gen-go v1.36.12 in PATH (go install
 // google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12), run go generate here. A test
 // fails when the two differ.
 package wire
 
-//go:generate protoc --proto_path=. --go_out=../.. --go_opt=module=github.com/mayfly-mcp/mayfly crabtalk.proto
+//go:generate protoc --proto_path=. --go_out=../.. --go_opt=module=github.com/mayfly-mcp/mayfly crabtalk.proto consumer.proto operator.proto

@@ -12,6 +12,7 @@ func deadMutants() []Mutant {
 	return []Mutant{
 		{"forgets-reasons", "a failure that has aged loses its reason", fixed(answering(forgetsReasons))},
 		{"serves-the-dead", "an upsert of a deleted agent is answered as if it were there", servesTheDead},
+		{"removes-by-name", "a removal by a deleted agent's id reaches who has its name now", removesByName},
 		{"tells-the-dead", "events go to an agent that was deleted", tellsTheDead},
 	}
 }
@@ -46,6 +47,34 @@ func tellsTheDead() defect {
 		return true
 	})
 	return d
+}
+
+// removesByName gives removals of an agent that was deleted to the latest of its name.
+func removesByName() defect {
+	var dead burial
+	var known ids
+	var mu sync.Mutex
+	latest := map[string]string{} // by name
+	return defect{proxy: &hooks{
+		request: func(_ *proxy, m *pb.ClientMessage) *pb.ServerMessage {
+			mu.Lock()
+			defer mu.Unlock()
+			if x := m.GetDeleteMcp(); x != nil && dead.holds(x.GetAgent()) {
+				x.Agent = latest[known.name(x.GetAgent())]
+			}
+			dead.watch(m)
+			return nil
+		},
+		answer: func(_ *proxy, _ *pb.ClientMessage, m *pb.ServerMessage) *pb.ServerMessage {
+			mu.Lock()
+			defer mu.Unlock()
+			known.learn(m)
+			if info := m.GetAgentInfo(); info.GetId() != "" {
+				latest[info.GetName()] = info.GetId()
+			}
+			return m
+		},
+	}}
 }
 
 // burial knows which agents were deleted.

@@ -14,6 +14,10 @@
 // has ended. Some combine two of these: a claim that moves is seen by the proxy, and the stop
 // that follows is swallowed by the session.
 //
+// What is wrong about owners of served tools sits in no seam: nobody stands between the daemon and
+// its registry. There a mutant has a small registry of its own in the daemon's place, which is
+// sound but for the defect; a test of the checks holds it to all of them.
+//
 // # Promises
 //
 // The mutant without a name is the reference daemon behind the same wrappers, so that what a

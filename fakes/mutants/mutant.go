@@ -23,6 +23,7 @@ type Mutant struct {
 type defect struct {
 	dialer func(transport.Dialer) transport.Dialer
 	proxy  *hooks                              // between clients and daemon
+	shelf  *shelf                              // instead of the daemon's registry of what consumers serve
 	config func(string) string                 // the daemon's configuration is another one
 	clock  clockwork.Clock                     // nil is the real one
 	opened func(d *daemon.Daemon, home string) // when the daemon is open, with its own home
@@ -34,13 +35,16 @@ type defect struct {
 // All returns the mutants in a fixed order.
 func All() []Mutant {
 	return slices.Concat(claimMutants(), deadMutants(), eventMutants(), connectMutants(), timeMutants(), callMutants(),
-		processMutants(), secretMutants(), wireMutants(), homeMutants())
+		processMutants(), secretMutants(), wireMutants(), homeMutants(), ownerMutants())
 }
 
 // find returns the mutant with a name. The empty name is the reference daemon.
 func find(name string) (Mutant, bool) {
-	if name == "" {
+	switch name {
+	case "":
 		return Mutant{build: func() defect { return defect{} }}, true
+	case shelfWord:
+		return Mutant{build: shelved(wrongs{})}, true
 	}
 	all := All()
 	i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name })

@@ -27,6 +27,8 @@ type hooks struct {
 	open *openRequests
 	// jam lets every connection wait while a client does not read its answers.
 	jam bool
+	// consumer, if set, serves the connections of consumers, and says whether one is.
+	consumer func(l *link, first []byte) bool
 }
 
 // proxy stands where clients expect the daemon.
@@ -84,12 +86,13 @@ func (p *proxy) serve(client net.Conn) {
 	defer server.Close()
 	l := &link{p: p, client: client, server: server}
 	defer l.over()
+	payload, err := wire.ReadFrame(client)
+	if err == nil && p.hooks.consumer != nil && p.hooks.consumer(l, payload) {
+		return
+	}
 	go l.answers()
-	for {
-		payload, err := wire.ReadFrame(client)
-		if err != nil || !l.take(payload) {
-			return
-		}
+	for err == nil && l.take(payload) {
+		payload, err = wire.ReadFrame(client)
 	}
 }
 

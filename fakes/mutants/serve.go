@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -33,6 +34,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer
 	fs.SetOutput(stderr)
 	home := fs.String("home", "", "directory of the daemon")
 	tcp := fs.String("tcp", daemon.TCPOff, "loopback address, or off")
+	mcp := fs.String("mcp", daemon.MCPOff, "loopback address for clients of MCP, or off")
 	untilEOF := fs.Bool("until-eof", false, "stop when standard input ends")
 	if len(args) == 0 {
 		fmt.Fprintln(stderr, "mutant: which one? give its name first")
@@ -55,15 +57,18 @@ func Serve(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer
 		}()
 	}
 	d := m.build()
-	code := d.run(ctx, *home, *tcp, stderr)
+	code := d.run(ctx, addresses{*home, *tcp, *mcp}, stderr)
 	if d.after != nil {
 		code = d.after(*home, code)
 	}
 	return code
 }
 
-func (m defect) run(ctx context.Context, home, tcp string, stderr io.Writer) int {
-	if err := m.serve(ctx, home, tcp, stderr); err != nil {
+// addresses are where a mutant lives and listens.
+type addresses struct{ home, tcp, mcp string }
+
+func (m defect) run(ctx context.Context, at addresses, stderr io.Writer) int {
+	if err := m.serve(ctx, at, stderr); err != nil {
 		fmt.Fprintln(stderr, "mutant:", err)
 		return exitError
 	}
@@ -71,8 +76,8 @@ func (m defect) run(ctx context.Context, home, tcp string, stderr io.Writer) int
 }
 
 // serve is what the daemon's command does, with the defect in between.
-func (m defect) serve(ctx context.Context, home, tcp string, stderr io.Writer) error {
-	inner := home
+func (m defect) serve(ctx context.Context, at addresses, stderr io.Writer) error {
+	home, inner, tcp := at.home, at.home, at.tcp
 	if m.proxy != nil || m.config != nil {
 		inner, tcp = filepath.Join(home, "in"), daemon.TCPOff
 		if err := m.moveIn(home, inner); err != nil {
@@ -82,7 +87,16 @@ func (m defect) serve(ctx context.Context, home, tcp string, stderr io.Writer) e
 	if m.before != nil {
 		m.before(inner)
 	}
-	cfg := daemon.Config{Home: inner, TCPAddr: tcp, Clock: m.clock, OwnProcess: true,
+	if m.shelf != nil {
+		m.proxy.consumer = m.shelf.attends
+		h, err := m.shelf.open(home, at.mcp)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		at.mcp = daemon.MCPOff
+	}
+	cfg := daemon.Config{Home: inner, TCPAddr: tcp, MCPAddr: at.mcp, Clock: m.clock, OwnProcess: true,
 		Logger: slog.New(slog.NewTextHandler(stderr, nil))}
 	if m.dialer != nil {
 		cfg.Dialer = m.dialer(transport.Mux{Stdio: stdio.New(stdio.Options{}), HTTP: streamable.New(streamable.Options{})})
@@ -100,6 +114,9 @@ func (m defect) serve(ctx context.Context, home, tcp string, stderr io.Writer) e
 			return errors.Join(err, d.Close(ctx))
 		}
 		defer p.close()
+		if err := m.publish(home, inner); err != nil {
+			return errors.Join(err, d.Close(ctx))
+		}
 	}
 	if m.abrupt {
 		signalled := ctx.Done()
@@ -112,6 +129,15 @@ func (m defect) serve(ctx context.Context, home, tcp string, stderr io.Writer) e
 	}
 	fmt.Fprintln(stderr, "daemon ready")
 	return d.Run(ctx)
+}
+
+// publish says in the home that clients know where MCP is served.
+func (m defect) publish(home, inner string) error {
+	port, err := os.ReadFile(filepath.Join(inner, mcpPortFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, os.WriteFile(filepath.Join(home, mcpPortFile), port, 0o600))
 }
 
 // moveIn gives the daemon a home of its own below the one that clients know.
@@ -128,3 +154,6 @@ func (m defect) moveIn(home, inner string) error {
 }
 
 const configFile = "config.toml"
+
+// mcpPortFile is where a daemon says at which port it serves MCP.
+var mcpPortFile = filepath.Join("run", "mcp.port")

@@ -46,6 +46,7 @@ type shaper struct{ numbers map[any]int }
 type (
 	tenantKey uint32
 	serverKey uint32
+	servedKey uint8
 	nameKey   struct {
 		tenant uint32
 		name   uint8
@@ -87,7 +88,10 @@ func (s *shaper) entry(e *sim.Entry) string {
 		add(s.tenant(e.Tenant))
 	}
 	add(e.Op.String())
-	if e.Name > 0 {
+	if e.Op >= sim.OpRegister {
+		add(s.number("key", 0, servedKey(e.Name)))
+		add(marks(e.Serve.String(), e.Serve > 0)...)
+	} else if e.Name > 0 {
 		add(s.number("m", e.Tenant, nameKey{e.Tenant, e.Name}))
 	}
 	switch e.Op {

@@ -29,6 +29,11 @@ type page struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
 		InputSchema json.RawMessage `json:"inputSchema"`
+
+		// Nothing here looks into these: what a peer puts there costs it no tool.
+		Title        json.RawMessage `json:"title"`
+		OutputSchema json.RawMessage `json:"outputSchema"`
+		Annotations  json.RawMessage `json:"annotations"`
 	} `json:"tools"`
 	NextCursor string `json:"nextCursor"`
 }
@@ -97,7 +102,8 @@ func parsePage(raw json.RawMessage, tools *[]transport.Tool) (string, error) {
 		if t == nil || t.Name == "" {
 			return "", badList(fmt.Errorf("tool %d has no name", i))
 		}
-		*tools = append(*tools, transport.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
+		*tools = append(*tools, transport.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema,
+			Title: t.Title, OutputSchema: t.OutputSchema, Annotations: t.Annotations})
 	}
 	return p.NextCursor, nil
 }
