@@ -81,7 +81,7 @@ var daemonExpectations = []expectation{
 		{"many-callers-one-spawn", "expect calls S = 12"}}, nil},
 	{"one-call-at-a-time", []kill{{"peer-stops-reading", "a sibling had to wait|was answered"}}, nil},
 	{"dies-of-a-lost-call", []kill{{"cut-answer", "ended by itself"}, {"error-texts", "ended by itself"},
-		{"huge-answer", "ended by itself"}}, nil},
+		{"huge-answer", "ended by itself"}, {"call-timeout-ages", "ended by itself"}, {"transport-failure-keeps-tools", "ended by itself"}}, nil},
 	{"never-cancels", []kill{{"late-reply", "was not told"}}, nil},
 	{"answers-of-others", []kill{{"notification-first", "was answered"}, {"double-reply", "was answered"}}, nil},
 	{"late-answer-to-the-next", []kill{{"late-reply", "was not told|was answered"}}, nil},
