@@ -63,7 +63,7 @@ const (
 // protocol's daemon takes it.
 func WithT(checks []Check, t time.Duration) ([]Check, error) {
 	if t < minT || t > maxT || t%time.Second != 0 {
-		return nil, fmt.Errorf("T is %v; use whole seconds between %v and %v", t, minT, maxT)
+		return nil, fmt.Errorf("a T of %v cannot be measured; use whole seconds between %v and %v", t, minT, maxT)
 	}
 	idle, retry := standardIdle, standardRetry
 	idle.times, retry.idle = []time.Duration{t, 3 * t}, t
@@ -76,7 +76,7 @@ func WithT(checks []Check, t time.Duration) ([]Check, error) {
 		}
 	}
 	if !found {
-		return nil, fmt.Errorf("T is measured by %s and %s, and none of them is among the checks", timingIdle, timingRetry)
+		return nil, fmt.Errorf("no T is measured: %s and %s do so, and none of them is among the checks", timingIdle, timingRetry)
 	}
 	return out, nil
 }

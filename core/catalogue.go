@@ -51,3 +51,17 @@ func (o *Owner) Known() []Listing {
 	}
 	return out
 }
+
+// AllKnown reports whether every claim's peer has been listed. Only then is a name that Known
+// does not have certainly no tool of the owner's.
+func (o *Owner) AllKnown() bool {
+	h := o.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range o.claims {
+		if o.peerOf(id).known == nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -9,21 +10,32 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mayfly-mcp/mayfly/core/owner"
 	"github.com/mayfly-mcp/mayfly/core/registry"
+	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 )
 
-// maxEntries bounds what one consumer may register.
-const maxEntries = 4096
+const (
+	// maxEntries bounds what one consumer may register.
+	maxEntries = 4096
+	// maxUnsent bounds the invocations that wait in memory for a consumer to read. Callers of
+	// a further one wait, as long as they wish.
+	maxUnsent = 8
+	// maxParams bounds the parameters of an invocation, so that it fits into a frame.
+	maxParams = wire.MaxFrame - 1<<10
+)
 
 // consumer is a connection that serves tools and resources. It is one owner, which dies with
 // the connection (SPEC OL-1, OL-2): nothing else has to be said.
 type consumer struct {
 	c     *client
 	owner *owner.Owner
+
+	unsent chan struct{} // one token for each invocation that has not left
 
 	mu       sync.Mutex
 	last     uint64 // entry or call
@@ -65,7 +77,7 @@ func (c *client) attach(id uint64, m *pb.ConsumerAttach) {
 	case c.consumer != nil:
 		c.tell(id, denied(invalid("this connection is attached; a consumer has a connection of its own")))
 	default:
-		k := &consumer{c: c, owner: owner.New(c.ctx, clip(m.GetName(), maxQuoted)), entries: map[uint64]entry{}, awaiting: map[uint64]chan *pb.ConsumerResult{}}
+		k := &consumer{c: c, owner: owner.New(c.ctx, clip(m.GetName(), maxQuoted)), unsent: make(chan struct{}, maxUnsent), entries: map[uint64]entry{}, awaiting: map[uint64]chan *pb.ConsumerResult{}}
 		c.consumer = k
 		c.d.log.Info("a consumer attached", "owner", k.owner.String())
 		c.tell(id, &pb.ConsumerEvent{Msg: &pb.ConsumerEvent_Attached{Attached: &pb.ConsumerAttached{Owner: uint64(k.owner.ID())}}})
@@ -91,11 +103,15 @@ func (k *consumer) join() {
 // tell sends an event to a consumer: the answer to its request id, or 0.
 func (c *client) tell(id uint64, e *pb.ConsumerEvent) {
 	e.Id = id
+	c.send(extensionOf(e))
+}
+
+func extensionOf(e *pb.ConsumerEvent) *pb.ServerMessage {
 	payload, err := proto.Marshal(e)
 	if err != nil {
 		panic(fmt.Sprintf("WIRE-3: an event cannot be encoded: %v", err))
 	}
-	c.send(&pb.ServerMessage{Msg: &pb.ServerMessage_Extension{Extension: payload}})
+	return &pb.ServerMessage{Msg: &pb.ServerMessage_Extension{Extension: payload}}
 }
 
 func (k *consumer) perform(r *pb.ConsumerRequest) *pb.ConsumerEvent {
@@ -172,6 +188,9 @@ func (k *consumer) register(m *pb.ConsumerRegister) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if m.GetAgent() != "" && k.c.door != "unix" {
+		return 0, invalid("what is for one agent's clients is taken on the unix socket alone: any user may come here")
+	}
 	set, err := k.c.d.setFor(m.GetAgent())
 	if err != nil {
 		return 0, err
@@ -216,27 +235,64 @@ func planOf(p *pb.ConsumerPlan) (registry.Plan, error) {
 
 // invoke has the consumer run a body, and waits for the result as long as ctx allows.
 func (k *consumer) invoke(ctx context.Context, entry uint64, params any) (json.RawMessage, error) {
-	data, err := json.Marshal(params)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode the parameters: %w", err)
-	}
-	k.mu.Lock()
-	k.last++
-	call, answer := k.last, make(chan *pb.ConsumerResult, 1)
-	k.awaiting[call] = answer
-	k.mu.Unlock()
+	call, answer := k.await()
 	defer k.forget(call)
-	k.c.tell(0, &pb.ConsumerEvent{Msg: &pb.ConsumerEvent_Invoke{Invoke: &pb.ConsumerInvoke{Call: call, Entry: entry, Params: data}}})
+	if err := k.ask(ctx, call, entry, params); err != nil {
+		return nil, err
+	}
 	select {
 	case r := <-answer:
 		return r.GetResult(), invokeError(r.GetError())
 	case <-ctx.Done():
-		if !k.owner.Alive() {
-			return nil, context.Cause(ctx)
+		if k.owner.Alive() {
+			k.c.tell(0, &pb.ConsumerEvent{Msg: &pb.ConsumerEvent_Cancel{Cancel: &pb.ConsumerCancel{Call: call}}})
 		}
-		k.c.tell(0, &pb.ConsumerEvent{Msg: &pb.ConsumerEvent_Cancel{Cancel: &pb.ConsumerCancel{Call: call}}})
 		return nil, context.Cause(ctx)
 	}
+}
+
+// ask sends an invocation. Of a consumer that does not read, callers who gave up are not kept.
+func (k *consumer) ask(ctx context.Context, call, entry uint64, params any) error {
+	select {
+	case k.unsent <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	data, err := paramsOf(params)
+	if err != nil {
+		<-k.unsent
+		return err
+	}
+	k.c.post(parcel{
+		m:    extensionOf(&pb.ConsumerEvent{Msg: &pb.ConsumerEvent_Invoke{Invoke: &pb.ConsumerInvoke{Call: call, Entry: entry, Params: data}}}),
+		sent: func() { <-k.unsent },
+	})
+	return nil
+}
+
+// paramsOf writes parameters as they were: escapes for a page of HTML would make them longer, and
+// what is too long for a frame would end the consumer.
+func paramsOf(params any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(params); err != nil {
+		return nil, fmt.Errorf("cannot encode the parameters: %w", err)
+	}
+	if data := bytes.TrimSuffix(out.Bytes(), []byte("\n")); len(data) <= maxParams {
+		return data, nil
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the parameters have %d bytes; a consumer takes %d", out.Len(), maxParams)}
+}
+
+// await makes room for the result of a new call.
+func (k *consumer) await() (call uint64, answer chan *pb.ConsumerResult) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last++
+	answer = make(chan *pb.ConsumerResult, 1)
+	k.awaiting[k.last] = answer
+	return k.last, answer
 }
 
 func (k *consumer) forget(call uint64) {

@@ -9,12 +9,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/mayfly-mcp/mayfly/core/owner"
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
 	"github.com/mayfly-mcp/mayfly/fakes/wait"
@@ -310,7 +313,7 @@ func TestConsumerResources(t *testing.T) {
 		}
 		got = append(got, res.Contents[0].Text)
 	}
-	if d := cmp.Diff([]string{"text of file:///a", "text of file:///dir/b", fmt.Sprint(mcp.CodeResourceNotFound)}, got); d != "" {
+	if d := cmp.Diff([]string{"text of file:///a", "text of file:///dir/b", fmt.Sprint(jsonrpc.CodeInvalidParams)}, got); d != "" {
 		t.Error(d)
 	}
 }
@@ -320,4 +323,88 @@ func codeOfRPC(err error) int64 {
 		return rpc.Code
 	}
 	return 0
+}
+
+// Parameters reach a consumer as they were, however many characters an HTML page would escape;
+// what no frame can hold is refused and costs the consumer nothing.
+func TestConsumerGetsLongParameters(t *testing.T) {
+	r := start(t, setup{})
+	c := r.consumer("c")
+	r.serveTool(c, "length", func(_ context.Context, params json.RawMessage) (json.RawMessage, error) {
+		var p struct{ Arguments map[string]string }
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, err
+		}
+		return json.Marshal(&mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(len(p.Arguments["a"]))}}})
+	})
+	arguments := json.RawMessage(`{"a":"` + strings.Repeat("<", 3<<20) + `"}`)
+	if got, _, err := r.say(r.mcpClient(""), "length", arguments); err != nil || got != fmt.Sprint(3<<20) {
+		t.Errorf("%q, %v", got, err)
+	}
+	for range maxUnsent { // what has left makes room
+		if _, _, err := r.say(r.mcpClient(""), "length", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Err(); err != nil {
+		t.Errorf("the consumer: %v", err)
+	}
+	_, err := paramsOf(strings.Repeat("x", maxParams))
+	if codeOfRPC(err) != jsonrpc.CodeInvalidParams {
+		t.Errorf("parameters beyond a frame: %v", err)
+	}
+}
+
+// Of a consumer that does not read, few invocations are kept, and no callers who gave up.
+func TestAConsumerThatDoesNotReadKeepsNobody(t *testing.T) {
+	o := owner.New(t.Context(), "deaf")
+	defer o.Close()
+	k := &consumer{
+		c:     &client{ctx: t.Context(), out: make(chan parcel, writeQueue)}, // nobody writes
+		owner: o, unsent: make(chan struct{}, maxUnsent), awaiting: map[uint64]chan *pb.ConsumerResult{},
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	for range 10 * maxUnsent {
+		calls.Go(func() {
+			if _, err := k.invoke(ctx, 1, nil); !errors.Is(err, context.Canceled) {
+				t.Errorf("the call: %v", err)
+			}
+		})
+	}
+	for range maxUnsent {
+		<-k.c.out // it is never told that they were sent
+	}
+	giveUp()
+	calls.Wait()
+	for range len(k.c.out) {
+		e := &pb.ConsumerEvent{}
+		if err := proto.Unmarshal((<-k.c.out).m.GetExtension(), e); err != nil {
+			t.Fatal(err)
+		}
+		if e.GetInvoke() != nil {
+			t.Error("one more invocation was kept")
+		}
+	}
+	if len(k.awaiting) != 0 {
+		t.Errorf("%d results are awaited", len(k.awaiting))
+	}
+}
+
+// Any user of the machine may come by TCP, so nobody serves one agent's clients from there.
+func TestAgentsAreServedFromTheUnixSocketAlone(t *testing.T) {
+	r := start(t, setup{cfg: func(c *Config) { c.TCPAddr = "127.0.0.1:0" }})
+	m := toolOf("t")
+	m.Agent = r.agent("a", `{}`)
+	c, err := wire.Attach(r.ctx, "tcp", r.d.TCPAddr(), "stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = c.Register(r.ctx, m, answering("stranger"))
+	checkReason(t, err, pb.ConsumerReason_CONSUMER_REASON_INVALID)
+	m.Agent = ""
+	if _, err := c.Register(r.ctx, m, answering("stranger")); err != nil {
+		t.Error(err)
+	}
 }

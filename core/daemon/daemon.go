@@ -280,14 +280,18 @@ func (d *Daemon) Escalate() {
 }
 
 // dismiss gives clients a moment to take their last answers, and cuts what is left then. The
-// clients of MCP come first: their calls may be with consumers, who are clients of ours.
+// clients of MCP come first: their calls may be with consumers, who are clients of ours. Who
+// does not answer in half of the moment dies, and in the other half the callers are told.
 func (d *Daemon) dismiss(rules *settings) {
-	patience, cancel := context.WithTimeout(context.Background(), cmp.Or(d.patience, flushOf(time.Duration(rules.MCP.StopBudget))))
+	bound := cmp.Or(d.patience, flushOf(time.Duration(rules.MCP.StopBudget)))
+	patience, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
-	sessions := d.gateway.drain(patience)
+	half, over := context.WithTimeout(patience, bound/2)
+	defer over()
+	sessions := d.gateway.drain(half)
 	d.hush(errStopping) // consumers die of it
 	d.agents.bury()
-	d.gateway.close(sessions)
+	d.gateway.close(patience, sessions)
 	d.flush(patience)
 }
 

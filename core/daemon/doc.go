@@ -57,7 +57,15 @@
 //     a call goes to while it is able to serve;
 //   - the mcp tool, as a model has it, which also reaches tools whose names or schemas MCP does
 //     not allow. Those are left out and named in the log, once;
-//   - what consumers offer to this agent alone.
+//   - what consumers offer to this agent alone, which takes a process that came by the unix
+//     socket.
+//
+// Of one name the agent's own is called, never what is offered to everybody: while the tools of
+// one of its servers are not known, as after a start of the daemon, a call first lists them. Only
+// a name of a server that could not be asked, or of a tool that was left out, may be taken for what
+// is offered to everybody. A
+// consumer that took a name for this agent before the server was listed keeps it, and the log
+// says so; mcp is always the daemon's own.
 //
 // A listing brings the agent's servers up, within list_timeout, and is use; a call starts what
 // it needs. A server that was evicted or has failed keeps the tools that it was last known to

@@ -114,16 +114,23 @@ func (g *gateway) drain(patience context.Context) <-chan struct{} {
 		defer close(ended)
 		g.d.endpoint.Close()
 	}()
-	select {
-	case <-ended:
-		_ = g.server.Shutdown(patience) // lets answers leave; close cuts the others
-	case <-patience.Done():
-	}
+	g.settle(patience, ended)
 	return ended
 }
 
-// close cuts what is left, and returns when nothing is. Whatever calls could wait for has died.
-func (g *gateway) close(ended <-chan struct{}) {
+// settle lets answers leave, as long as patience lasts.
+func (g *gateway) settle(patience context.Context, ended <-chan struct{}) {
+	select {
+	case <-ended:
+		_ = g.server.Shutdown(patience) // close cuts the others
+	case <-patience.Done():
+	}
+}
+
+// close lets those be told whose calls ended with a death, cuts what is left, and returns when
+// nothing is. Whatever calls could wait for has died.
+func (g *gateway) close(patience context.Context, ended <-chan struct{}) {
+	g.settle(patience, ended)
 	_ = g.server.Close() // it is going either way
 	g.mu.Lock()
 	if g.over = true; g.requests == 0 {

@@ -95,6 +95,7 @@ func (ts *tenants) of(a *agent) (*tenant, error) {
 	if t.scope, err = ts.d.endpoint.Open(a.id, t.refresh); err != nil {
 		return nil, err
 	}
+	t.scope.Doubt(t.mayExport)
 	if err := t.offerMeta(); err != nil {
 		t.scope.Close() // nobody had the time to begin a session
 		return nil, noAgent(a.id)
@@ -214,6 +215,15 @@ func (t *tenant) refresh(ctx context.Context) error {
 		return nil // nobody waits for it
 	}
 	return err
+}
+
+// mayExport reports that a name may be the agent's own: a peer exports it, or there is one whose
+// tools are not known yet, as after every start of the daemon.
+func (t *tenant) mayExport(name string) bool {
+	t.mu.Lock() // a tool that has changed is taken out and put in with mu held
+	_, exported := t.offers[name]
+	t.mu.Unlock()
+	return exported || !t.agent.owner.AllKnown()
 }
 
 // run is what the meta-tool works with: a run of the agent without a model.

@@ -475,6 +475,33 @@ func TestConsumersServeAnAgent(t *testing.T) {
 	}
 }
 
+// A call of a peer's tool is the peer's, also when nobody has listed it yet and somebody offers
+// the name to everybody; what is everybody's alone is called without listing the agent's.
+func TestNobodyAnswersForAPeerThatWasNotListed(t *testing.T) {
+	for _, v := range mcpVersions {
+		r := start(t, setup{})
+		c := r.consumer("everybody's")
+		r.serveTool(c, "echo", answering("everybody's"))
+		r.serveTool(c, "other", answering("everybody's"))
+		id := r.agent("a", `{"mcps":[`+r.server("m", "S")+`]}`)
+		s := r.visitor(r.mint(id), v)
+		if text, _, err := r.say(s, "echo", map[string]any{"text": "x"}); err != nil || text != "x" {
+			t.Errorf("%s: %q %v", v, text, err)
+		}
+		if a := r.tenant(id); !a.mayExport("echo") || a.mayExport("other") {
+			t.Errorf("%s: who exports what is not known", v)
+		}
+		r.dialer.Server("S").Quit()
+		r.eventually("the peer is gone", func() bool { return r.dialer.Server("S").Counts().Live == 0 })
+		if text, err := r.called(s, "other"); err != nil || !strings.HasPrefix(text, "everybody's") {
+			t.Errorf("%s: %q %v", v, text, err)
+		}
+		if n := r.dialer.Server("S").Counts().Spawns; n != 1 {
+			t.Errorf("%s: %d spawns", v, n)
+		}
+	}
+}
+
 // A session is its agent's alone: another agent's token is refused on it (OL-38).
 func TestSessionsAreTheAgentsOwn(t *testing.T) {
 	r := start(t, setup{})

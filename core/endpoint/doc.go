@@ -43,7 +43,8 @@
 //
 // # Not promised
 //
-//   - An entry of a scope hides a shared one of the same name.
+//   - An entry of a scope hides a shared one of the same name. One that may be there after a
+//     refresh does so as well, see [Scope.Doubt].
 //   - Versions before 2026-07-28 keep a session per client until it is deleted, is idle for
 //     Config.SessionTimeout, or the endpoint closes. The SDK's clock measures that.
 //   - Prompts, completions and subscriptions to single resources are not served, and a stream

@@ -34,6 +34,7 @@ type Scope struct {
 	endpoint *Endpoint
 	id       string
 	refresh  func(context.Context) error
+	doubt    func(name string) bool // nil is none
 	server   *mcp.Server
 	news     *news
 	requests inflight
@@ -54,6 +55,12 @@ func newScope(e *Endpoint, id string, refresh func(context.Context) error) *Scop
 	s.news = &news{clock: e.cfg.Clock, pause: e.cfg.Debounce, send: s.notify}
 	return s
 }
+
+// Doubt says how to learn that a name may be the tenant's own tool although it is not there
+// now. A call of such a name goes to a shared entry after a refresh alone, if it still is not
+// there: arguments that were meant for the tenant's own are nobody else's to see. It must be
+// called before the tenant has anything to serve.
+func (s *Scope) Doubt(may func(name string) bool) { s.doubt = may }
 
 // Close ends the tenant's sessions, as Disconnect does, and forgets the scope. Its entries stay
 // with their owners.

@@ -142,8 +142,11 @@ func failed(text string) *mcp.CallToolResult {
 
 // tool resolves a name, and again after a refresh.
 func (s *Scope) tool(ctx context.Context, name string) (*ToolEntry, error) {
-	entry, err := s.resolveTool(name)
-	if err != nil && s.refresh != nil {
+	entry, err := s.tools.Resolve(name)
+	if err != nil && (s.doubt == nil || !s.doubt(name)) {
+		entry, err = s.resolveTool(name)
+	}
+	if err != nil {
 		s.fresh(ctx)
 		entry, err = s.resolveTool(name)
 	}
