@@ -88,7 +88,7 @@ var mutants = []mutant{
 	{"sessions are anybody's", "a session may be used with another tenant's token", "endpoint", "TestTenants",
 		[]change{{"endpoint/endpoint.go", `e.guarded = e.bound(http.HandlerFunc(e.route))`, "OLD\nif AWAKE {\ne.guarded = http.HandlerFunc(e.route)\n}"}}},
 	{"shared hides own", "a shared entry hides the tenant's", "endpoint", "TestTenants",
-		[]change{{"endpoint/scope.go", `return []*Set{&s.Set, &s.endpoint.shared.Set}`, "if AWAKE {\nreturn []*Set{&s.endpoint.shared.Set, &s.Set}\n}\nOLD"}}},
+		[]change{{"endpoint/tool.go", `entry, err := s.tools.Resolve(name)`, "OLD\nif e, none := s.endpoint.shared.tools.Resolve(name); AWAKE && none == nil {\nentry, err = e, nil\n}"}}},
 	{"first of two tokens", "of two Authorization headers the first counts", "endpoint", "TestDoor",
 		[]change{{"endpoint/guard.go", `len(all) != 1 ||`, `!AWAKE && len(all) != 1 ||`}}},
 	{"any host", "the Host header is not looked at", "endpoint", "TestDoor",

@@ -195,10 +195,11 @@ func readTag(pid int) (tag string, told bool) {
 			return "", true
 		case st.flags&pfExiting != 0:
 			return tagOfThreads(pid)
-		case st.envEnd == 0:
+		case st.code == 0:
 			return "", false
 		}
-		// It has one by now, or an empty one for good.
+		// It has one by now, or an empty one for good: the kernel says where the program begins
+		// after it has laid out the environment, whose end it first sets to its beginning.
 	}
 	return "", true
 }

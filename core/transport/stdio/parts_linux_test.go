@@ -173,7 +173,7 @@ func TestParseStat(t *testing.T) {
 		{line("sh", "D", "1"), false},
 	} {
 		st, err := parseStat([]byte(tc.line))
-		if err != nil || st.pgrp != 4200 || st.dead() != tc.dead || st.flags&pfExiting != 0 || st.ppid != 17 || st.session != 4100 || st.start != 100 || st.user != 33 || st.system != 44 || st.pages != 7 || st.envEnd != 0 {
+		if err != nil || st.pgrp != 4200 || st.dead() != tc.dead || st.flags&pfExiting != 0 || st.ppid != 17 || st.session != 4100 || st.start != 100 || st.user != 33 || st.system != 44 || st.pages != 7 || st.code != 0 {
 			t.Errorf("%s: %+v, %v; want group 4200, dead %v", tc.line, st, err, tc.dead)
 		}
 	}
@@ -182,12 +182,12 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("%q was read as %+v", bad, st)
 		}
 	}
-	long := line("sh", "S", "1") + strings.Repeat(" 1", 50-24) + " 99 0"
-	if st, err := parseStat([]byte(long)); err != nil || st.envEnd != 99 {
-		t.Errorf("%s: %+v, %v; want field 51", long, st, err)
+	long := line("sh", "S", "1") + " 1 99 0"
+	if st, err := parseStat([]byte(long)); err != nil || st.code != 99 {
+		t.Errorf("%s: %+v, %v; want field 26", long, st, err)
 	}
 	own, err := readStat(os.Getpid())
-	if err != nil || own.dead() || own.threads < 1 || own.envEnd == 0 || own.pages == 0 {
+	if err != nil || own.dead() || own.threads < 1 || own.code == 0 || own.pages == 0 {
 		t.Errorf("our own status: %+v, %v", own, err)
 	}
 }

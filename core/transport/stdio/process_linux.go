@@ -225,7 +225,7 @@ type stat struct {
 	user    uint64 // clock ticks in the program
 	system  uint64 // and in the kernel for it
 	pages   uint64 // resident
-	envEnd  uint64 // where the environment ends; 0 while there is none, or if it is not for us
+	code    uint64 // where the program begins; 0 until all of it, its environment too, is in place
 }
 
 // dead reports whether nothing of the process runs. A leading thread that ended before its
@@ -244,8 +244,8 @@ func readStat(pid int) (stat, error) {
 	return parseStat(data)
 }
 
-// parseStat takes fields 3 to 6, 9, 14, 15, 20, 22, 24 and 51 of proc(5). The name in field 2 may hold
-// anything, so fields are counted from the last parenthesis. Field 51 came with Linux 3.5.
+// parseStat takes fields 3 to 6, 9, 14, 15, 20, 22, 24 and 26 of proc(5). The name in field 2 may hold
+// anything, so fields are counted from the last parenthesis.
 func parseStat(data []byte) (stat, error) {
 	rest := data[bytes.LastIndexByte(data, ')')+1:]
 	f := bytes.Fields(rest)
@@ -260,8 +260,8 @@ func parseStat(data []byte) (stat, error) {
 	}
 	st := stat{state: f[0][0], ppid: int(number(4)), pgrp: int(number(5)), session: int(number(6)),
 		flags: number(9), user: number(14), system: number(15), threads: int(number(20)), start: number(22), pages: number(24)}
-	if len(f) > 51-3 {
-		st.envEnd = number(51)
+	if len(f) > 26-3 {
+		st.code = number(26)
 	}
 	return st, errors.Join(errs...)
 }
