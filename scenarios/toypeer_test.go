@@ -292,6 +292,10 @@ func (t *toy) dispatch(c *toyCall, a *toyAgent, tool string, claims []*toyClaim)
 		return
 	}
 	claim := claims[0]
+	if !slices.Contains(a.claims, claim) { // released while another one was waited for
+		t.dispatch(c, a, tool, claims[1:])
+		return
+	}
 	claim.peer.ensure(false, func() {
 		p := claim.peer
 		switch {
