@@ -114,7 +114,7 @@ func (c *Capture) reported() *Report {
 // preflight starts the target once, since a daemon that does not start fails no check: there
 // is nothing to judge. It finds out how the target wants to be spoken to.
 func (t Target) preflight(ctx context.Context) (_ Target, err error) {
-	if err := errors.Join(t.checkPlaceholders(), enoughFiles()); err != nil {
+	if err := errors.Join(t.checkPlaceholders(), enoughFiles(), enoughRoom()); err != nil {
 		return t, err
 	}
 	defer func() {
