@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/mayfly-mcp/mayfly/core/wire"
 	"github.com/mayfly-mcp/mayfly/core/wire/pb"
@@ -27,13 +26,7 @@ const maxAgentFile = 2 << 20
 
 // runAgent stores an agent.
 func runAgent(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	fs := flag.NewFlagSet("agent", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprint(stderr, agentUsage)
-		fs.PrintDefaults()
-	}
-	home := fs.String("home", "", "directory of the daemon (default $MAYFLY_HOME, else ~/.mayfly)")
+	fs, home := operatorFlags("agent", agentUsage, stderr)
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -47,14 +40,7 @@ func runAgent(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	if err == nil {
 		err = storeAgent(ctx, *home, fs.Arg(0), config, stdout)
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, "mayfly agent:", err)
-		if _, refused := errors.AsType[*wire.Error](err); refused {
-			return exitFailed
-		}
-		return exitHarness
-	}
-	return exitOK
+	return operated("agent", err, stderr)
 }
 
 func readConfig(path string, stdin io.Reader) (string, error) {
@@ -75,11 +61,10 @@ func readConfig(path string, stdin io.Reader) (string, error) {
 }
 
 func storeAgent(ctx context.Context, home, name, config string, stdout io.Writer) error {
-	dir, err := serveHome(home)
+	c, err := daemonOf(home)
 	if err != nil {
 		return err
 	}
-	c := wire.NewClient("unix", filepath.Join(dir, "run", "crabtalk.sock"))
 	old, err := c.GetAgent(ctx, name)
 	var info *pb.AgentInfo
 	refused, ok := errors.AsType[*wire.Error](err)

@@ -6,9 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
-
-	"github.com/mayfly-mcp/mayfly/core/wire"
 )
 
 const agentTokenUsage = `usage: mayfly agent-token [-home DIR] -agent NAME [-revoke]
@@ -21,13 +18,7 @@ tools. The agent's token of before is void. With -revoke it has none from then o
 
 // runAgentToken gives out or revokes the token of an agent.
 func runAgentToken(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := flag.NewFlagSet("agent-token", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprint(stderr, agentTokenUsage)
-		fs.PrintDefaults()
-	}
-	home := fs.String("home", "", "directory of the daemon (default $MAYFLY_HOME, else ~/.mayfly)")
+	fs, home := operatorFlags("agent-token", agentTokenUsage, stderr)
 	agent := fs.String("agent", "", "name of the agent")
 	revoke := fs.Bool("revoke", false, "make the agent's token void, and no other one")
 	switch err := fs.Parse(args); {
@@ -39,22 +30,14 @@ func runAgentToken(ctx context.Context, args []string, _ io.Reader, stdout, stde
 		fmt.Fprint(stderr, "mayfly agent-token: give the name of an agent with -agent, and nothing else\n")
 		return exitUsage
 	}
-	if err := agentToken(ctx, *home, *agent, *revoke, stdout); err != nil {
-		fmt.Fprintln(stderr, "mayfly agent-token:", err)
-		if _, refused := errors.AsType[*wire.Error](err); refused {
-			return exitFailed
-		}
-		return exitHarness
-	}
-	return exitOK
+	return operated("agent-token", agentToken(ctx, *home, *agent, *revoke, stdout), stderr)
 }
 
 func agentToken(ctx context.Context, home, agent string, revoke bool, stdout io.Writer) error {
-	dir, err := serveHome(home)
+	c, err := daemonOf(home)
 	if err != nil {
 		return err
 	}
-	c := wire.NewClient("unix", filepath.Join(dir, "run", "crabtalk.sock"))
 	info, err := c.GetAgent(ctx, agent)
 	if err != nil {
 		return err

@@ -6,10 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
-
-	"github.com/mayfly-mcp/mayfly/core/wire"
 )
 
 const writeOffUsage = `usage: mayfly peer write-off [-home DIR] AGENT NAME
@@ -22,13 +19,7 @@ the agent named AGENT is started anew beside it. Listings show such a peer with 
 
 // runWriteOff is the operator's word on a process that does not end (SPEC ST-9).
 func runWriteOff(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) int {
-	fs := flag.NewFlagSet("peer write-off", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprint(stderr, writeOffUsage)
-		fs.PrintDefaults()
-	}
-	home := fs.String("home", "", "directory of the daemon (default $MAYFLY_HOME, else ~/.mayfly)")
+	fs, home := operatorFlags("peer write-off", writeOffUsage, stderr)
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -38,22 +29,14 @@ func runWriteOff(ctx context.Context, args []string, _ io.Reader, stdout, stderr
 		fmt.Fprint(stderr, "mayfly peer write-off: give the name of an agent and that of its MCP server\n")
 		return exitUsage
 	}
-	if err := writeOff(ctx, *home, fs.Arg(0), fs.Arg(1), stdout); err != nil {
-		fmt.Fprintln(stderr, "mayfly peer write-off:", err)
-		if _, refused := errors.AsType[*wire.Error](err); refused {
-			return exitFailed
-		}
-		return exitHarness
-	}
-	return exitOK
+	return operated("peer write-off", writeOff(ctx, *home, fs.Arg(0), fs.Arg(1), stdout), stderr)
 }
 
 func writeOff(ctx context.Context, home, agent, name string, stdout io.Writer) error {
-	dir, err := serveHome(home)
+	c, err := daemonOf(home)
 	if err != nil {
 		return err
 	}
-	c := wire.NewClient("unix", filepath.Join(dir, "run", "crabtalk.sock"))
 	info, err := c.GetAgent(ctx, agent)
 	if err != nil {
 		return err
