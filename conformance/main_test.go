@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 // testsPerCPU is how many parallel tests run on each processor. They mostly wait, for daemons.
-const testsPerCPU = 4
+const testsPerCPU = 3
 
 // serve is a daemon until one of the signals or the end of standard input.
 func serve(args []string, until ...os.Signal) int {
