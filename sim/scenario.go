@@ -79,7 +79,7 @@ type scenarioClaim struct {
 
 // Setup implements scenarios.World.
 func (w *scenarioWorld) Setup(_ context.Context, s scenarios.Settings) error {
-	cfg := configOf(s)
+	cfg := ScenarioConfig(s)
 	if err := cfg.Validate(); err != nil {
 		return err
 	}

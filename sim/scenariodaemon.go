@@ -9,8 +9,9 @@ import (
 	"github.com/mayfly-mcp/mayfly/scenarios"
 )
 
-// configOf is the configuration that the settings of a file make.
-func configOf(s scenarios.Settings) lifecycle.Config {
+// ScenarioConfig is the configuration that the settings of a scenario make, in every world that
+// has a lifecycle of its own.
+func ScenarioConfig(s scenarios.Settings) lifecycle.Config {
 	cfg := lifecycle.DefaultConfig()
 	cfg.IdleTimeout, cfg.FailedRetry = s.IdleTimeout, s.FailedRetry
 	cfg.StartTimeout, cfg.ConnectTimeout, cfg.CallTimeout = s.StartTimeout, s.ConnectTimeout, s.CallTimeout
@@ -38,7 +39,7 @@ func policyOf(w scenarios.Wish) *lifecycle.Policy {
 // configure changes a setting of the running lifecycle.
 func (w *scenarioWorld) configure(x scenarios.Set) error {
 	w.settings.Apply(x)
-	cfg := configOf(w.settings)
+	cfg := ScenarioConfig(w.settings)
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (w *scenarioWorld) restart(kill bool) error {
 	for _, o := range w.started {
 		o.outliveDaemon()
 	}
-	w.newborn(configOf(w.settings))
+	w.newborn(ScenarioConfig(w.settings))
 	for _, a := range w.order {
 		w.bear(a)
 		for _, c := range a.claims {

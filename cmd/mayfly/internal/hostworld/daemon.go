@@ -10,24 +10,8 @@ import (
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/scenarios"
+	"github.com/mayfly-mcp/mayfly/sim"
 )
-
-// lifecycleOf is the configuration that the settings of a file make.
-func lifecycleOf(s scenarios.Settings) lifecycle.Config {
-	cfg := lifecycle.DefaultConfig()
-	cfg.IdleTimeout, cfg.FailedRetry = s.IdleTimeout, s.FailedRetry
-	cfg.StartTimeout, cfg.ConnectTimeout, cfg.CallTimeout = s.StartTimeout, s.ConnectTimeout, s.CallTimeout
-	cfg.CloseGrace, cfg.TerminateGrace, cfg.KillGrace, cfg.DrainGrace = s.Grace, s.Grace, s.Grace, s.DrainGrace
-	if s.KillGrace > 0 {
-		cfg.KillGrace = s.KillGrace
-	}
-	cfg.MaxLive, cfg.MaxDialing, cfg.MaxSpawning = s.MaxLive, s.MaxDialing, s.MaxSpawning
-	cfg.MaxQueued, cfg.QueueTimeout = s.MaxQueued, s.QueueTimeout
-	if s.MaxWaiters > 0 {
-		cfg.MaxWaiters = s.MaxWaiters
-	}
-	return cfg
-}
 
 // termsOf is what a claim wishes.
 func termsOf(w scenarios.Wish) core.Terms {
@@ -41,7 +25,7 @@ func (w *World) open() (err error) {
 	if w.wrap != nil {
 		d = w.wrap(d)
 	}
-	cfg, recorder := lifecycleOf(w.settings), new(core.Recorder)
+	cfg, recorder := sim.ScenarioConfig(w.settings), new(core.Recorder)
 	w.host, err = core.Open(core.Config{Dialer: d, Lifecycle: &cfg, Recorder: recorder})
 	if err != nil {
 		return err
@@ -64,7 +48,7 @@ func (w *World) doWide(c scenarios.Command) error {
 		w.dialer.expire(x.Token)
 	case scenarios.Configure:
 		w.settings.Apply(x.Set)
-		return w.host.Configure(lifecycleOf(w.settings))
+		return w.host.Configure(sim.ScenarioConfig(w.settings))
 	case scenarios.Reload:
 		return w.reload(x)
 	case scenarios.Restart:
