@@ -121,7 +121,12 @@ func duration(f *scenarios.File) (d time.Duration) {
 func (p *probe) scenario(ctx context.Context, f *scenarios.File) (string, error) {
 	inner := NewWorld(p.target).(*world)
 	inner.adopt = p.adopt
-	w := &witness{world: inner, rec: p.rec}
+	factor := max(p.factor, 1)
+	if f.Needs() != nil {
+		factor = 1 // what a real server takes does not grow
+	}
+	f = f.Scaled(factor)
+	w := &witness{world: inner, rec: p.rec, lag: p.lag, pace: pace{file: f, factor: factor, rec: p.rec}}
 	inner.keep = true
 	report, err := scenarios.Run(ctx, f, w)
 	if bad := p.expectations(report, w.asked); bad != nil {
@@ -163,6 +168,8 @@ type question struct {
 type witness struct {
 	*world
 	rec   *recorder
+	pace  pace
+	lag   func(ctx context.Context, c scenarios.Command) // a slow machine; nil but in tests
 	asked []question // of the runner's goroutine alone
 	moved bool       // since the last question
 	mu    sync.Mutex
@@ -202,11 +209,15 @@ func (w *witness) fault() error {
 }
 
 func (w *witness) Setup(ctx context.Context, s scenarios.Settings) error {
+	defer w.pace.begin()
 	return w.note(w.world.Setup(ctx, s))
 }
 
 func (w *witness) Do(ctx context.Context, c scenarios.Command) error {
 	defer w.does(fmt.Sprint(c))()
+	if w.lag != nil {
+		w.lag(ctx, c)
+	}
 	return w.note(w.world.Do(ctx, c))
 }
 
@@ -227,5 +238,6 @@ func (w *witness) Cancel(ctx context.Context, call string) error {
 func (w *witness) Query(ctx context.Context, q scenarios.Query) (string, error) {
 	answer, err := w.world.Query(ctx, q)
 	w.ask(fmt.Sprint(q))
+	w.pace.answered()
 	return answer, w.note(err)
 }

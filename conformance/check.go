@@ -39,6 +39,8 @@ type probe struct {
 	control *control
 	audit   *audit
 	rec     *recorder
+	lag     func(ctx context.Context, c scenarios.Command) // a slow machine; nil but in tests
+	factor  int                                            // of all times of a scenario: an attempt after a discarded one has wider margins
 
 	mu   sync.Mutex
 	rigs []*rig

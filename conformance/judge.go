@@ -52,10 +52,11 @@ const (
 	seenEviction = "eviction" // an unused peer is stopped after T, Limit
 	seenAgeing   = "ageing"   // a failed peer is tried again after T, Limit
 	seenSample   = "sample"   // one of a series that What names; nothing is owed, answers are made of it
+	seenPace     = "pace"     // how late a scenario was with a line, which may be late by Limit
 )
 
 // observationKinds are all of them.
-var observationKinds = []string{seenEqual, seenTimeout, seenWithin, seenEviction, seenAgeing, seenSample}
+var observationKinds = []string{seenEqual, seenTimeout, seenWithin, seenEviction, seenAgeing, seenSample, seenPace}
 
 // observation is something that was measured or compared. What was expected of an interval
 // follows from Limit and the judge's margins.
@@ -84,6 +85,8 @@ func (m margins) allowed(o observation) interval {
 		return interval{o.Limit, o.Limit + m.tick(o.Limit)}
 	case seenWithin:
 		return interval{0, o.Limit + m.slack + o.Overshoot}
+	case seenPace:
+		return interval{0, o.Limit}
 	}
 	return interval{o.Limit, o.Limit + m.slack + o.Overshoot}
 }
@@ -198,6 +201,9 @@ func (e ending) around(says string) string {
 // outcome was: it is discarded for the noise alone.
 func (m margins) attempt(c checkInfo, a *attemptRecord) (r ruling, quiet bool) {
 	r = m.ending(a.Ending, a.Seen)
+	if late := behind(a.Seen); late != "" && r.verdict != HarnessError {
+		return ruling{verdict: Inconclusive, evidence: "discarded: " + late}, false
+	}
 	limit, noise := m.freeze, time.Duration(a.Overshoot)
 	if c.Timed {
 		limit = m.stall
@@ -207,6 +213,17 @@ func (m margins) attempt(c checkInfo, a *attemptRecord) (r ruling, quiet bool) {
 		return r, true
 	}
 	return ruling{verdict: Inconclusive, evidence: fmt.Sprintf("discarded: the machine stalled for %v", noise.Round(time.Millisecond))}, false
+}
+
+// behind says where a scenario was so late that its expectations were about another time than
+// the one it means; empty if nowhere.
+func behind(seen []observation) string {
+	for _, o := range seen {
+		if o.Kind == seenPace && o.Min > o.Limit {
+			return fmt.Sprintf("%s was due %v earlier, and would be right up to %v late", o.What, o.Min.Round(time.Millisecond), o.Limit)
+		}
+	}
+	return ""
 }
 
 // result makes the verdict on a check of an attempt at it.

@@ -108,7 +108,7 @@ func (k *card) seen(a *attemptRecord) {
 			s.Observed = o.took().String()
 		default:
 			s.Expected, s.Observed = granted.allowed(o).String(), o.took().String()
-			s.Bad = s.Bad || (o.Kind == seenEviction || o.Kind == seenAgeing) && (o.Max < o.Limit || o.Min > granted.allowed(o).max+o.Overshoot)
+			s.Bad = s.Bad || o.Kind == seenPace && o.Min > o.Limit || (o.Kind == seenEviction || o.Kind == seenAgeing) && (o.Max < o.Limit || o.Min > granted.allowed(o).max+o.Overshoot)
 		}
 		k.Seen = append(k.Seen, s)
 	}

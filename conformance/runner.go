@@ -192,7 +192,7 @@ func (s *session) runAll(ctx context.Context) []Result {
 	var rest []int
 	for i, c := range s.opts.Checks {
 		if c.quiet {
-			results[i], _ = s.runOne(ctx, c, attempts)
+			results[i], _ = s.runOne(ctx, c, 1, attempts)
 			s.tell(results[i])
 		} else {
 			rest = append(rest, i)
@@ -200,7 +200,7 @@ func (s *session) runAll(ctx context.Context) []Result {
 	}
 	noisy := s.sideBySide(ctx, rest, results)
 	for _, i := range noisy {
-		results[i], _ = s.runOne(ctx, s.opts.Checks[i], attempts-1)
+		results[i], _ = s.runOne(ctx, s.opts.Checks[i], 2, attempts)
 		s.tell(results[i])
 	}
 	return results
@@ -218,7 +218,7 @@ func (s *session) sideBySide(ctx context.Context, rest []int, results []Result) 
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			r, quiet := s.runOne(ctx, s.opts.Checks[i], 1)
+			r, quiet := s.runOne(ctx, s.opts.Checks[i], 1, 1)
 			if results[i] = r; quiet {
 				s.tell(r)
 				return
@@ -241,18 +241,18 @@ func (s *session) tell(r Result) {
 	}
 }
 
-// runOne runs one check until its window was quiet enough, or as often as it may. What is
-// discarded is discarded for the noise alone, whatever its outcome was.
-func (s *session) runOne(ctx context.Context, c Check, tries int) (_ Result, quiet bool) {
+// runOne runs one check until its window was quiet enough, or up to the last try it may have. What
+// is discarded is discarded for the noise alone, whatever its outcome was.
+func (s *session) runOne(ctx context.Context, c Check, first, last int) (_ Result, quiet bool) {
 	began := time.Now()
-	for try := 1; ; try++ {
+	for try := first; ; try++ {
 		from, start := time.Now(), observer.Now()
-		a := s.attempt(ctx, c)
+		a := s.attempt(ctx, c, try)
 		a.From, a.To = start-s.zero, observer.Now()-s.zero
 		a.Overshoot, a.DurationMS = int64(s.control.overshoot(from, time.Now())), ms(time.Since(began))
 		s.keep(a)
 		r, quiet := granted.result(c.info(), &a)
-		if quiet || try == tries || ctx.Err() != nil {
+		if quiet || try == last || ctx.Err() != nil {
 			return r, quiet
 		}
 	}
@@ -262,8 +262,8 @@ func (s *session) runOne(ctx context.Context, c Check, tries int) (_ Result, qui
 var errWatchdog = fmt.Errorf("the check's time is over: %w", context.DeadlineExceeded)
 
 // attempt runs a check once, in a goroutine that may panic or never return, and records it.
-func (s *session) attempt(ctx context.Context, c Check) attemptRecord {
-	p := &probe{target: s.target.shown(c), control: s.control, audit: s.audit, rec: &recorder{zero: s.zero}}
+func (s *session) attempt(ctx context.Context, c Check, try int) attemptRecord {
+	p := &probe{target: s.target.shown(c), control: s.control, audit: s.audit, rec: &recorder{zero: s.zero}, factor: factorOf(try)}
 	if ctx.Err() != nil {
 		return p.record(c, ending{How: endedStopped}, nil)
 	}
@@ -273,7 +273,8 @@ func (s *session) attempt(ctx context.Context, c Check) attemptRecord {
 	if lacking := s.target.lacking(c); lacking != "" {
 		return p.record(c, ruledOut(NotApplicable, "the target lacks %s", lacking), nil)
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, s.opts.patience+c.cost, errWatchdog)
+	cost := c.cost * time.Duration(p.factor)
+	bounded, cancel := context.WithTimeoutCause(ctx, s.opts.patience+cost, errWatchdog)
 	defer cancel()
 	done := make(chan ending, 1)
 	go func() { done <- p.perform(bounded, c) }()
@@ -290,7 +291,13 @@ func (s *session) attempt(ctx context.Context, c Check) attemptRecord {
 			p.discard()
 		}
 	}
-	return p.record(c, ruledOut(HarnessError, "the check did not return within %v", s.opts.patience+c.cost+2*s.opts.grace), p.log())
+	return p.record(c, ruledOut(HarnessError, "the check did not return within %v", s.opts.patience+cost+2*s.opts.grace), p.log())
+}
+
+// factorOf is what the times of a scenario are multiplied with at a try.
+func factorOf(try int) int {
+	all := scenarios.PaceFactors()
+	return all[min(try, len(all))-1]
 }
 
 // ruledOut ends an attempt with a verdict of the runner's own.

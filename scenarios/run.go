@@ -32,6 +32,9 @@ func Run(ctx context.Context, f *File, w World) (report *Report, err error) {
 		if l.Command == nil {
 			continue
 		}
+		if p, ok := w.(Paced); ok {
+			p.At(i + 1)
+		}
 		if err := r.line(ctx, i+1, l.Command); err != nil {
 			return r.report, &Error{f.Name, i + 1, fmt.Sprintf("%v: %v", l.Command, err)}
 		}

@@ -41,3 +41,9 @@ type Settler interface {
 	// returns false when waiting longer would prove nothing, or when ctx has ended.
 	Settle(ctx context.Context, try int) bool
 }
+
+// Paced is a World that keeps account of the time which lines take.
+type Paced interface {
+	// At tells which line of the file comes next, from 1.
+	At(line int)
+}
