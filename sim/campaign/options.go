@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -42,6 +43,12 @@ type Options struct {
 	MinReach uint64
 	// Progress is told of every block; nil means nobody. It is called by the goroutine of Run.
 	Progress func(Progress)
+
+	// Compute gets block n from somewhere else, as RunBlock encodes it; nil means that the workers
+	// run blocks themselves. It is called by Workers goroutines at a time, for blocks in order as far
+	// as they are not written, each once; what it returns is checked. A block is asked for again only
+	// by another Run.
+	Compute func(ctx context.Context, n uint64) ([]byte, error)
 
 	disk disk
 }
@@ -112,6 +119,24 @@ func (o *Options) validate() error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrOptions, errors.Join(errs...))
+}
+
+// Blocks is the number of blocks of a campaign with these options.
+func (o Options) Blocks() (uint64, error) {
+	o, err := o.elsewhere()
+	return o.blocks(), err
+}
+
+// elsewhere are options for what needs no directory.
+func (o Options) elsewhere() (Options, error) {
+	if o.Dir == "" {
+		o.Dir = "elsewhere" // nothing is written there
+	}
+	o, err := o.withDefaults()
+	if err == nil {
+		err = o.validate()
+	}
+	return o, err
 }
 
 // blocks is the number of blocks.

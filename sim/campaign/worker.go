@@ -12,13 +12,57 @@ import (
 // complete.
 func (c *campaign) worker(ctx context.Context, blocks <-chan uint64, done chan<- *block) {
 	for n := range blocks {
-		b := &block{n: n, sums: newTotals()}
-		from, to := c.opt.span(n)
-		for seed := from; seed < to && b.err == nil; seed++ {
-			b.err = b.run(&c.opt, seed, func() bool { return ctx.Err() != nil })
+		if c.opt.Compute == nil {
+			done <- runBlock(&c.opt, n, func() bool { return ctx.Err() != nil })
+		} else {
+			done <- c.fetch(ctx, n)
 		}
-		done <- b
 	}
+}
+
+// fetch gets a block from somewhere else.
+func (c *campaign) fetch(ctx context.Context, n uint64) *block {
+	text, err := c.opt.Compute(ctx, n)
+	if ctx.Err() != nil {
+		return &block{n: n, err: sim.ErrStopped}
+	}
+	if err != nil {
+		return &block{n: n, err: err}
+	}
+	from, to := c.opt.span(n)
+	b, err := decode(text, n, from, to)
+	if err != nil {
+		return &block{n: n, err: fmt.Errorf("what was computed elsewhere is no block: %w", err)}
+	}
+	return b
+}
+
+// runBlock runs the seeds of a block.
+func runBlock(opt *Options, n uint64, stop func() bool) *block {
+	b := &block{n: n, sums: newTotals()}
+	from, to := opt.span(n)
+	for seed := from; seed < to && b.err == nil; seed++ {
+		b.err = b.run(opt, seed, stop)
+	}
+	return b
+}
+
+// RunBlock runs block n of a campaign with these options, wherever its directory may be, and
+// returns it as Options.Compute is to. It needs no Dir. The error is sim.ErrStopped when stop,
+// which is asked often, said so.
+func RunBlock(o Options, n uint64, stop func() bool) ([]byte, error) {
+	o, err := o.elsewhere()
+	if err != nil {
+		return nil, err
+	}
+	if n >= o.blocks() {
+		return nil, fmt.Errorf("%w: there is no block %d; the campaign has %d", ErrOptions, n, o.blocks())
+	}
+	b := runBlock(&o, n, stop)
+	if b.err != nil {
+		return nil, b.err
+	}
+	return b.encode(), nil
 }
 
 // run runs a seed and keeps a line of it.
