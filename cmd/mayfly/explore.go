@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/mayfly-mcp/mayfly/cmd/internal/simflags"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/sim/explore"
 )
@@ -23,54 +24,39 @@ Exit code 4 means that -max-states ended the search, so nothing is said about th
 
 // exploreFlags are the flags of sim explore.
 type exploreFlags struct {
-	options explore.Options
-	json    bool
-	record  string
-	made    bool // record was not there before
+	simflags.Explore
+	json   bool
+	record string
+	made   bool // record was not there before
 }
 
 func parseExploreFlags(args []string, stderr io.Writer) (*exploreFlags, error) {
-	f := &exploreFlags{options: explore.Options{Config: explore.DefaultConfig()}}
-	o, c := &f.options, &f.options.Config
-	fs := newFlags("mayfly sim explore", exploreUsage, stderr)
-	fs.IntVar(&o.Agents, "agents", 2, "agents that claim and call")
-	fs.IntVar(&o.Configs, "configs", 2, "configs that they may claim")
-	fs.IntVar(&o.Names, "names", 1, "names that each may claim under")
-	fs.IntVar(&o.Calls, "calls", 1, "calls that each may have open")
-	fs.IntVar(&o.Total, "total", 0, "faults of all kinds together on one way; 0 does not bound them")
-	fs.IntVar(&o.Depth, "depth", explore.MaxDepth, "moves from the beginning")
-	fs.IntVar(&o.States, "max-states", explore.DefaultStates, fmt.Sprintf("states to keep, %d bytes each", explore.BytesPerState))
-	fs.BoolVar(&o.Drain, "drain", true, "let the machine be drained")
-	fs.IntVar(&o.Model, "model", 50_000, "the first states from which every move is also held to the model of the specification, each for some 0.1 ms")
-	defineConfig(fs, c, "idle-timeout", "connect-timeout", "call-timeout", "max-live")
+	f := &exploreFlags{}
+	fs := simflags.New("mayfly sim explore", exploreUsage, stderr)
+	f.Define(fs)
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
 	fs.StringVar(&f.record, "record", "", "write the way to a broken rule as a tape of mayfly sim to `FILE`")
-	faults := fs.String("faults", "none", "how often what goes wrong on one way: none, each, or a list such as exit,late=2; each may begin a list")
-	if err := parseFlags(fs, args); err != nil {
+	if err := simflags.Parse(fs, args); err != nil {
 		return nil, err
 	}
-	var err error
-	if o.Faults, err = explore.ParseFaults(*faults); err != nil {
-		return nil, err
-	}
-	return f, o.Validate()
+	return f, f.Settle()
 }
 
 // runExplore searches a subject, which only tests choose.
 func runExplore(ctx context.Context, args []string, stdout, stderr io.Writer, subject func(lifecycle.Config) explore.Subject) int {
 	f, err := parseExploreFlags(args, stderr)
 	if err != nil {
-		return misused(stderr, "mayfly sim explore", err)
+		return simflags.Misused(stderr, "mayfly sim explore", err)
 	}
-	f.options.Subject = subject
-	f.options.Stop = func() bool { return ctx.Err() != nil }
+	f.Options.Subject = subject
+	f.Options.Stop = func() bool { return ctx.Err() != nil }
 	if err := f.try(); err != nil {
 		fmt.Fprintf(stderr, "mayfly sim explore: the tape cannot be written: %v\n", err)
 		return exitHarness
 	}
 	defer f.clear()
 	began := time.Now()
-	r, err := explore.Run(f.options)
+	r, err := explore.Run(f.Options)
 	if err != nil {
 		fmt.Fprintf(stderr, "mayfly sim explore: %v\n", err)
 		return exitHarness
@@ -121,7 +107,7 @@ func (f *exploreFlags) keep(r *explore.Result) error {
 	if f.record == "" || r.Violation == nil {
 		return nil
 	}
-	tape, err := explore.Tape(f.options, r.Moves)
+	tape, err := explore.Tape(f.Options, r.Moves)
 	if err != nil {
 		return err
 	}
@@ -141,13 +127,13 @@ func (f *exploreFlags) closure(r *explore.Result) string {
 	case r.Closed:
 		return "closed: there are no other states"
 	case r.Full:
-		return fmt.Sprintf("not closed: ended at %d states (-max-states)", f.options.States)
+		return fmt.Sprintf("not closed: ended at %d states (-max-states)", f.Options.States)
 	}
-	return fmt.Sprintf("not closed: ended at depth %d (-depth)", f.options.Depth)
+	return fmt.Sprintf("not closed: ended at depth %d (-depth)", f.Options.Depth)
 }
 
 func (f *exploreFlags) print(w io.Writer, r *explore.Result) {
-	o := &f.options
+	o := &f.Options
 	fmt.Fprintf(w, "%d agents with %d names and %d calls, %d configs, faults %s, total %d, drain %t\n", o.Agents, o.Names, o.Calls, o.Configs, o.Faults, o.Total, o.Drain)
 	fmt.Fprintf(w, "states       %d\ntransitions  %d\ndepth        %d\nspace        %s\n", r.States, r.Transitions, r.Depth, f.closure(r))
 	fmt.Fprintf(w, "a state was missed with probability below %d in 1000000000 (64-bit fingerprints)\n", r.Collision())
@@ -157,7 +143,7 @@ func (f *exploreFlags) print(w io.Writer, r *explore.Result) {
 	}
 	if v := r.Violation; v != nil {
 		fmt.Fprintf(w, "VIOLATION %s (SPEC %s)\n  rule: %s\n  seen: %s\n  after:\n", v.ID, v.Clause, v.Text, v.Detail)
-		for _, l := range explore.Explain(f.options, r.Moves) {
+		for _, l := range explore.Explain(f.Options, r.Moves) {
 			fmt.Fprintf(w, "    %s\n", l)
 		}
 	}
@@ -192,14 +178,14 @@ type exploreViolation struct {
 }
 
 func (f *exploreFlags) printJSON(w io.Writer, r *explore.Result) {
-	o := &f.options
+	o := &f.Options
 	out := exploreReport{Agents: o.Agents, Names: o.Names, Calls: o.Calls, Configs: o.Configs, Faults: o.Faults.String(), Total: o.Total, Drain: o.Drain,
 		States: r.States, Modelled: r.Modelled, Transitions: r.Transitions, Depth: r.Depth, Closed: r.Closed, Full: r.Full, Levels: r.Levels, Counts: map[string]uint64{}}
 	for _, c := range r.Counts() {
 		out.Counts[c.What] = c.N
 	}
 	if v := r.Violation; v != nil {
-		out.Violation = &exploreViolation{v.ID, v.Clause, v.Text, v.Detail, explore.Explain(f.options, r.Moves)}
+		out.Violation = &exploreViolation{v.ID, v.Clause, v.Text, v.Detail, explore.Explain(f.Options, r.Moves)}
 	}
 	writeJSON(w, out)
 }

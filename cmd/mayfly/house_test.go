@@ -32,6 +32,11 @@ type importRule struct {
 
 var std = []string{} // the standard library is allowed everywhere
 
+var fleetAllows = []string{"sim", "sim/", "scenarios", "core/lifecycle", "core/regfile", "cmd/internal/", "cmd/mayfly-fleet/", natsOrg, "github.com/prometheus/client_golang"}
+
+// natsOrg is the beginning of all paths of the engine on which campaigns are distributed.
+const natsOrg = "github.com/nats-io"
+
 var importRules = []importRule{
 	{"core/lifecycle", std, "the machine is pure: it depends on nothing that could differ between runs"},
 	{"core/callerr", std, "a leaf that every layer shares"},
@@ -67,6 +72,8 @@ var importRules = []importRule{
 		"a mutant is the real daemon with a defect at one of its seams"},
 	{"fakes/", []string{"core/transport", "core/callerr", "fakes", "fakes/", "github.com/modelcontextprotocol/go-sdk"}, "fakes stand in for peers, not for the host"},
 	{"scenarios", []string{"golang.org/x/tools/txtar"}, "the language knows no world"},
+	{"cmd/mayfly-fleet", fleetAllows, "the fleet alone links the distributed engine"},
+	{"cmd/mayfly-fleet/", fleetAllows, "the fleet alone links the distributed engine"},
 	{"cmd/", []string{"core", "core/", "sim", "sim/", "conformance", "conformance/", "fakes", "fakes/", "scenarios", "cmd/", "github.com/jonboulle/clockwork"},
 		"commands wire packages together"},
 }
@@ -159,6 +166,38 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOnlyTheFleetLinksTheEngine: neither mayfly nor a package that others use links the engine of the
+// fleet, which is larger than all of mayfly, not even in a test.
+func TestOnlyTheFleetLinksTheEngine(t *testing.T) {
+	seen := 0
+	for _, s := range sources(t) {
+		for _, im := range s.file.Imports {
+			p := strings.Trim(im.Path.Value, `"`)
+			if strings.HasPrefix(p, natsOrg+"/") {
+				seen++
+			}
+			if linksTheEngine(s.pkg, p) {
+				t.Errorf("%s imports %s: only what is below cmd/mayfly-fleet does", s.path, p)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("nobody imports the engine; the rule looks for the wrong path")
+	}
+	if !linksTheEngine("cmd/mayfly", natsOrg+"/nats.go") || !linksTheEngine("sim", module+"cmd/mayfly-fleet/internal/queue") {
+		t.Error("the rule finds nothing")
+	}
+}
+
+// linksTheEngine says whether an import makes a package link the engine that should not.
+func linksTheEngine(pkg, imp string) bool {
+	const fleet = "cmd/mayfly-fleet"
+	if pkg == fleet || strings.HasPrefix(pkg, fleet+"/") {
+		return false
+	}
+	return strings.HasPrefix(imp, natsOrg+"/") || strings.HasPrefix(imp, module+fleet)
 }
 
 // forbidden returns why a package may not import a path, "" if it may.

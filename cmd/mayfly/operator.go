@@ -7,13 +7,14 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/mayfly-mcp/mayfly/cmd/internal/simflags"
 	"github.com/mayfly-mcp/mayfly/core/wire"
 )
 
 // operatorFlags are those of a command that speaks to the daemon of a home, which one of them
 // names.
 func operatorFlags(name, usage string, stderr io.Writer) (fs *flag.FlagSet, home *string) {
-	fs = newFlags(name, usage, stderr)
+	fs = simflags.New(name, usage, stderr)
 	return fs, fs.String("home", "", "directory of the daemon (default $MAYFLY_HOME, else ~/.mayfly)")
 }
 

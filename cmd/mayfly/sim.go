@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mayfly-mcp/mayfly/cmd/internal/simflags"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
 	"github.com/mayfly-mcp/mayfly/sim"
 )
@@ -48,10 +49,10 @@ exit code 1 and leaves a tape to replay, a small one, and a scenario. Without fl
 // simFlags are the flags of sim.
 type simFlags struct {
 	options sim.Options
-	subject subject
+	subject simflags.Subject
 	json    bool
 
-	draw     drawFlags
+	draw     simflags.Draw
 	matrix   bool
 	replay   string
 	record   string
@@ -64,16 +65,16 @@ type simFlags struct {
 func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	f := &simFlags{options: sim.Options{Config: lifecycle.DefaultConfig()}}
 	o, c := &f.options, &f.options.Config
-	fs := newFlags("mayfly sim", simUsage, stderr, func() { list(stderr, "sim", simCommands()) })
+	fs := simflags.New("mayfly sim", simUsage, stderr, func() { list(stderr, "sim", simCommands()) })
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the run")
 	fs.IntVar(&o.Tenants, "tenants", 200, "number of tenants")
 	fs.DurationVar(&o.For, "for", 24*time.Hour, "virtual time to simulate")
-	defineConfig(fs, c)
+	simflags.DefineConfig(fs, c)
 	fs.Func("schedule", "order at one instant: fifo, random, pct:`D` or delay:K, with @SEED for a seed of its own (default fifo)", func(s string) (err error) {
 		o.Schedule, err = sim.ParseSchedule(s)
 		return err
 	})
-	f.draw.define(fs)
+	f.draw.Define(fs)
 	f.reach.define(fs)
 	fs.Var(&f.subject, "subject", "what to test: machine (the default), or published[:reading,...], RFC 0204's algorithm; published:help lists its readings")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
@@ -83,10 +84,10 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 	fs.StringVar(&f.trace.name, "trace", "", "show the run in `FILE`: a page if it ends with .html, else text")
 	fs.Var(&f.shrink, "shrink", shrinkUsage)
 	fs.StringVar(&f.failures, "failures", "mayfly-failures", "directory for the tapes of broken rules")
-	if err := parseFlags(fs, args); err != nil {
+	if err := simflags.Parse(fs, args); err != nil {
 		return nil, err
 	}
-	if err := f.subject.listed(stderr); err != nil {
+	if err := f.subject.Listed(stderr); err != nil {
 		return nil, err
 	}
 	if err := f.reach.check(fs); err != nil {
@@ -102,10 +103,10 @@ func parseSimFlags(args []string, stderr io.Writer) (*simFlags, error) {
 		return nil, fmt.Errorf("%d tenants for %v simulate nothing; use 1 tenant and 1ns or more", o.Tenants, o.For)
 	}
 	o.Record = f.record != ""
-	if err := f.draw.draw(o); err != nil {
+	if err := f.draw.Settle(o); err != nil {
 		return nil, err
 	}
-	f.subject.fit(o)
+	f.subject.Fit(o)
 	return f, o.Validate()
 }
 
@@ -125,10 +126,10 @@ func onlyWithReplay(fs *flag.FlagSet) (err error) {
 func simulate(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, subject func(lifecycle.Config) sim.Subject) int {
 	f, err := parseSimFlags(args, stderr)
 	if err != nil {
-		return misused(stderr, "mayfly sim", err)
+		return simflags.Misused(stderr, "mayfly sim", err)
 	}
-	if f.options.Subject = subject; f.subject.make != nil {
-		f.options.Subject = f.subject.make
+	if f.options.Subject = subject; f.subject.Make != nil {
+		f.options.Subject = f.subject.Make
 	}
 	f.options.Stop = func() bool { return ctx.Err() != nil }
 	if f.reach.hunt > 0 {
@@ -205,9 +206,9 @@ func (f *simFlags) report(stdout, stderr io.Writer, r *sim.Result, replayed *sim
 			compare(stdout, replayed, r)
 		}
 		if r.Violation != nil {
-			printViolation(stdout, r.Violation, path+f.subject.flag())
-			s.print(stdout, f.subject.flag())
-			f.subject.explain(stdout, cmp.Or(r.Tape, replayed), f.options.Stop)
+			printViolation(stdout, r.Violation, path+f.subject.Flag())
+			s.print(stdout, f.subject.Flag())
+			f.subject.Explain(stdout, cmp.Or(r.Tape, replayed), f.options.Stop)
 		}
 	}
 	switch {

@@ -79,7 +79,7 @@ func (f *simFlags) runHunt(stdout, stderr io.Writer) int {
 	sum, broken, err := sim.Batch(f.options.Seed, f.reach.hunt, func(seed uint64) sim.Options {
 		o := sim.Hunt(seed)
 		o.Subject, o.Stop = subject, stop
-		f.subject.fit(&o)
+		f.subject.Fit(&o)
 		return o
 	})
 	if broken != nil {

@@ -1,4 +1,4 @@
-package main
+package simflags
 
 import (
 	"flag"
@@ -11,24 +11,24 @@ import (
 	"github.com/mayfly-mcp/mayfly/sim/published"
 )
 
-// subject is the flag -subject: which lifecycle is under test.
-type subject struct {
+// Subject is the flag -subject: which lifecycle is under test.
+type Subject struct {
 	text string
-	make func(lifecycle.Config) sim.Subject // nil when the flag was not given, or says machine
+	Make func(lifecycle.Config) sim.Subject // nil when the flag was not given, or says machine
 	list bool                               // the readings were asked for
 
 	readings published.Options
 }
 
 // String implements flag.Value.
-func (s *subject) String() string { return s.text }
+func (s *Subject) String() string { return s.text }
 
 // Set implements flag.Value.
-func (s *subject) Set(text string) error {
+func (s *Subject) Set(text string) error {
 	name, readings, _ := strings.Cut(text, ":")
 	switch {
 	case text == "machine":
-		*s = subject{}
+		*s = Subject{}
 		return nil
 	case name != "published":
 		return fmt.Errorf("use machine, or published with readings after a colon; published:help lists them")
@@ -40,12 +40,12 @@ func (s *subject) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	s.text, s.readings, s.make = text, o, published.New(o)
+	s.text, s.readings, s.Make = text, o, published.New(o)
 	return nil
 }
 
-// listed prints the readings if they were asked for, which ends the command like -help.
-func (s *subject) listed(w io.Writer) error {
+// Listed prints the readings if they were asked for, which ends the command like -help.
+func (s *Subject) Listed(w io.Writer) error {
 	if !s.list {
 		return nil
 	}
@@ -53,17 +53,17 @@ func (s *subject) listed(w io.Writer) error {
 	return flag.ErrHelp
 }
 
-// fit takes out of a run what the subject does not know.
-func (s *subject) fit(o *sim.Options) {
-	if s.make != nil {
+// Fit takes out of a run what the subject does not know.
+func (s *Subject) Fit(o *sim.Options) {
+	if s.Make != nil {
 		published.Fit(o)
 	}
 }
 
-// explain says which steps of the published algorithm a violation hangs on, if that is the subject. What
+// Explain says which steps of the published algorithm a violation hangs on, if that is the subject. What
 // cannot be explained is still printed as a violation.
-func (s *subject) explain(w io.Writer, t *sim.Tape, stop func() bool) {
-	if s.make == nil || t == nil {
+func (s *Subject) Explain(w io.Writer, t *sim.Tape, stop func() bool) {
+	if s.Make == nil || t == nil {
 		return
 	}
 	e, err := published.Explain(t, s.readings, stop)
@@ -74,8 +74,8 @@ func (s *subject) explain(w io.Writer, t *sim.Tape, stop func() bool) {
 	e.Print(w)
 }
 
-// flag returns what a command line needs to choose the same subject again.
-func (s *subject) flag() string {
+// Flag returns what a command line needs to choose the same subject again.
+func (s *Subject) Flag() string {
 	if s.text == "" {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package main
+package simflags
 
 import (
 	"errors"
@@ -36,9 +36,9 @@ type configFlag[V any] struct {
 	place       func(*lifecycle.Config) *V
 }
 
-// defineConfig defines flags that set a configuration, whose values are their defaults: all, or
+// DefineConfig defines flags that set a configuration, whose values are their defaults: all, or
 // those that are named.
-func defineConfig(fs *flag.FlagSet, c *lifecycle.Config, names ...string) {
+func DefineConfig(fs *flag.FlagSet, c *lifecycle.Config, names ...string) {
 	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 	for _, f := range spanFlags {
 		if wanted(f.name) {
@@ -52,9 +52,9 @@ func defineConfig(fs *flag.FlagSet, c *lifecycle.Config, names ...string) {
 	}
 }
 
-// newFlags returns an empty set of flags that shows a usage text, and what else is to be shown,
+// New returns an empty set of flags that shows a usage text, and what else is to be shown,
 // before its flags.
-func newFlags(name, usage string, stderr io.Writer, more ...func()) *flag.FlagSet {
+func New(name, usage string, stderr io.Writer, more ...func()) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
@@ -67,29 +67,32 @@ func newFlags(name, usage string, stderr io.Writer, more ...func()) *flag.FlagSe
 	return fs
 }
 
-// errReported is a usage error that the flag package has printed already.
-var errReported = errors.New("usage")
+// The exit codes of a command line that asked for help, and of one that is wrong.
+const exitOK, exitUsage = 0, 2
 
-// parseFlags parses a command line that holds flags and nothing else.
-func parseFlags(fs *flag.FlagSet, args []string) error {
+// ErrReported is a usage error that the flag package has printed already.
+var ErrReported = errors.New("usage")
+
+// Parse parses a command line that holds flags and nothing else.
+func Parse(fs *flag.FlagSet, args []string) error {
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return err
 	case err != nil:
-		return errReported
+		return ErrReported
 	case fs.NArg() > 0:
 		return fmt.Errorf("%q is not a flag; %s takes flags only", fs.Arg(0), strings.TrimPrefix(fs.Name(), "mayfly "))
 	}
 	return nil
 }
 
-// misused says what is wrong with a command line, unless that has been said or help was asked
+// Misused says what is wrong with a command line, unless that has been said or help was asked
 // for, and returns the exit code.
-func misused(stderr io.Writer, command string, err error) int {
+func Misused(stderr io.Writer, command string, err error) int {
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
-	if !errors.Is(err, errReported) {
+	if !errors.Is(err, ErrReported) {
 		fmt.Fprintf(stderr, "%s: %v\n", command, err)
 	}
 	return exitUsage
