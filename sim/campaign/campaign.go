@@ -130,6 +130,6 @@ func (c *campaign) progress() {
 	if c.opt.Progress == nil {
 		return
 	}
-	c.opt.Progress(Progress{Done: c.totals.Seeds, Seeds: c.opt.Seeds, Steps: c.totals.Steps, Failures: len(c.book.all),
+	c.opt.Progress(Progress{Done: c.totals.Seeds, Seeds: c.opt.Seeds, Steps: c.totals.Steps, Cells: c.cells, Failures: len(c.book.all),
 		Reached: c.totals.situations(), Situations: len(c.totals.Reached)})
 }

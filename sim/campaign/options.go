@@ -20,6 +20,8 @@ const (
 	MaxDistinct = 100
 	// FirstSeeds is how many of the seeds that hit a failure are listed.
 	FirstSeeds = 20
+	// DefaultBlock is how many seeds are written at once unless something else is asked for.
+	DefaultBlock = 64
 	// shrinkReplays bounds the shrink of one tape.
 	shrinkReplays = 5000
 )
@@ -37,7 +39,7 @@ type Options struct {
 	Settings []string
 	// Build identifies the program; "" means Build(). A directory is of one build.
 	Build    string
-	Block    int // seeds that are written at once, and lost at once; 0 means 64
+	Block    int // seeds that are written at once, and lost at once; 0 means DefaultBlock
 	Guard    int // of a thousand seeds, how many go through sim.Guard
 	Shrinks  int // seeds of one rule that are shrunk; 0 means 50
 	MinReach uint64
@@ -57,6 +59,7 @@ type Options struct {
 type Progress struct {
 	Done, Seeds uint64 // of the whole campaign
 	Steps       uint64
+	Cells       int // of coverage
 	Failures    int // distinct ones
 	Reached     int // situations of the catalogue
 	Situations  int // in the catalogue
@@ -76,7 +79,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Draw = Draw
 	}
 	if o.Block == 0 {
-		o.Block = 64
+		o.Block = DefaultBlock
 	}
 	if o.Shrinks == 0 {
 		o.Shrinks = 50

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/mayfly-mcp/mayfly/fakes/wait"
+)
+
+// fleetWord makes this binary the command instead of the tests of it.
+const fleetWord = "fleet"
+
+// TestMain makes this binary what the tests need besides them: with fleetWord as its first argument the
+// command itself, so that workers and coordinators can be processes that are killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == fleetWord {
+		os.Args = append(os.Args[:1], os.Args[2:]...)
+		main()
+	}
+	os.Exit(wait.Main(m))
+}
