@@ -3,10 +3,14 @@ package queue
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"slices"
 	"strings"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -17,9 +21,41 @@ func (q *Queue) Keep(ctx context.Context, id, name string, text []byte) error {
 		if is, err := q.objects.GetBytes(ctx, object); err == nil && bytes.Equal(is, text) {
 			return nil
 		}
-		_, err := q.objects.PutBytes(ctx, object, text)
-		return err
+		return q.putObject(ctx, object, text)
 	})
+}
+
+const objectChunk = 128 << 10
+
+// putObject stores an object as the library's Put does, but waits for each message: Put leaves a goroutine
+// behind for ever when it is done before that goroutine has begun.
+func (q *Queue) putObject(ctx context.Context, name string, text []byte) error {
+	bucket := q.cfg.Prefix + "_findings"
+	old, err := q.objects.GetInfo(ctx, name)
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return err
+	}
+	h := sha256.New()
+	h.Write(text)
+	info := jetstream.ObjectInfo{Bucket: bucket, NUID: rand.Text(), Size: uint64(len(text)), Digest: jetstream.GetObjectDigestValue(h),
+		ObjectMeta: jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: objectChunk}}}
+	for chunk := range slices.Chunk(text, objectChunk) {
+		if _, err := q.js.Publish(ctx, "$O."+bucket+".C."+info.NUID, chunk); err != nil {
+			return err // chunks that nobody knows of are harmless
+		}
+		info.Chunks++
+	}
+	m := nats.NewMsg("$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name)))
+	m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	m.Data = encode(info)
+	if _, err := q.js.PublishMsg(ctx, m); err != nil || old == nil {
+		return err
+	}
+	s, err := q.js.Stream(ctx, "OBJ_"+bucket)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject("$O."+bucket+".C."+old.NUID))
+	}
+	return err
 }
 
 // Findings are the names of a campaign's findings, sorted.

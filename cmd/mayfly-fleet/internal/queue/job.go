@@ -107,15 +107,14 @@ type Job struct {
 	msg jetstream.Msg
 }
 
-// Take waits for a job of a campaign, and returns nil if there is none in this time.
+// Take waits for a job of a campaign, and returns nil if there is none in this time. It waits for all of the
+// time also when the context ends: a job that is on its way then would be lost to all others for the ack wait.
 func (q *Queue) Take(ctx context.Context, id string, wait time.Duration) (*Job, error) {
 	c, err := q.consumers.get(ctx, q, id)
 	if err != nil || c == nil {
 		return nil, q.patient(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	batch, err := c.Fetch(1, jetstream.FetchContext(ctx))
+	batch, err := c.Fetch(1, jetstream.FetchMaxWait(wait))
 	if err != nil {
 		return nil, q.patient(err)
 	}
