@@ -41,38 +41,41 @@ type Server struct {
 }
 
 // Start starts a server, with JetStream ready.
-func Start(cfg Config) (s *Server, err error) {
-	s = &Server{store: cfg.Store}
+func Start(cfg Config) (*Server, error) {
+	s := &Server{store: cfg.Store}
 	if err := s.directory(); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			s.Close()
-		}
-	}()
+	if err := s.start(cfg.Listen); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) start(address string) (err error) {
 	host, port := "127.0.0.1", -1 // any free one
-	if cfg.Listen != "" {
-		if host, port, err = listen(cfg.Listen); err != nil {
-			return nil, err
+	if address != "" {
+		if host, port, err = listen(address); err != nil {
+			return err
 		}
 	}
 	password := secret()
 	s.Creds = filepath.Join(s.store, "worker.creds")
 	if err := os.WriteFile(s.Creds, []byte(user+":"+password+"\n"), 0o600); err != nil {
-		return nil, fmt.Errorf("the credentials of the embedded server cannot be written: %w", err)
+		return fmt.Errorf("the credentials of the embedded server cannot be written: %w", err)
 	}
 	s.srv, err = server.NewServer(&server.Options{ServerName: "mayfly-fleet", Host: host, Port: port, Username: user, Password: password,
 		JetStream: true, StoreDir: s.store, MaxPayload: maxPayload, NoLog: true, NoSigs: true, NoSystemAccount: false})
 	if err != nil {
-		return nil, fmt.Errorf("the embedded server cannot be made: %w", err)
+		return fmt.Errorf("the embedded server cannot be made: %w", err)
 	}
 	s.srv.Start()
 	if !s.srv.ReadyForConnections(startBound) || !s.srv.JetStreamEnabled() {
-		return nil, fmt.Errorf("the embedded server did not start at %s with its store in %s; see that the port is free and that there is room on the disk", net.JoinHostPort(host, strconv.Itoa(port)), s.store)
+		return fmt.Errorf("the embedded server did not start at %s with its store in %s; see that the port is free and that there is room on the disk", net.JoinHostPort(host, strconv.Itoa(port)), s.store)
 	}
 	s.URL = "nats://" + s.srv.Addr().String()
-	return s, nil
+	return nil
 }
 
 func listen(text string) (host string, port int, err error) {

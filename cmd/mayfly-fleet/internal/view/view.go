@@ -147,13 +147,14 @@ func Table(p queue.Progress, ws []queue.Worker, unit string) string {
 	if len(ws) == 0 {
 		return b.String() + "no worker is there; \"mayfly-fleet worker\" joins from anywhere\n"
 	}
-	fmt.Fprintf(&b, "  %-32s %5s %5s %10s %12s  %s\n", "WORKER", "SLOTS", "BUSY", unit+"/s", unit, "")
+	fmt.Fprintf(&b, "  %-32s %5s %5s %10s %12s\n", "WORKER", "SLOTS", "BUSY", unit+"/s", unit)
 	for i, w := range ws {
 		if i == maxRows {
 			fmt.Fprintf(&b, "  and %d more\n", len(ws)-i)
 			break
 		}
-		fmt.Fprintf(&b, "  %-32s %5d %5d %10.0f %12d  %s\n", short(w.ID), w.Slots, len(w.Current), w.Rate, w.Seeds, remark(&w))
+		row := fmt.Sprintf("  %-32s %5d %5d %10.0f %12d  %s", short(w.ID), w.Slots, len(w.Current), w.Rate, w.Seeds, remark(&w))
+		fmt.Fprintln(&b, strings.TrimRight(row, " "))
 	}
 	return b.String()
 }
