@@ -53,7 +53,7 @@ func (b *battery) run(ctx context.Context, a Assembly, each func([]byte, *Progre
 	defer func() { err = errors.Join(err, out.Close()) }()
 	p := Progress{All: b.jobs}
 	a.Progress(p)
-	err = inOrder(ctx, b.jobs, a.Ahead, a.Fetch, func(n uint64, text []byte) error {
+	err = InOrder(ctx, b.jobs, a.Ahead, a.Fetch, func(n uint64, text []byte) error {
 		if err := each(text, &p); err != nil {
 			return fmt.Errorf("the result of job %d cannot be used: %w", n, err)
 		}
@@ -112,8 +112,8 @@ func (b *battery) open(a Assembly) (lock *os.File, err error) {
 	return lock, nil
 }
 
-// inOrder fetches results, several at a time, and uses them in order.
-func inOrder(ctx context.Context, jobs uint64, ahead int, fetch func(context.Context, uint64) ([]byte, error), use func(uint64, []byte) error) error {
+// InOrder fetches the results of so many jobs, several at a time, and uses them in order.
+func InOrder(ctx context.Context, jobs uint64, ahead int, fetch func(context.Context, uint64) ([]byte, error), use func(uint64, []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type got struct {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -110,13 +111,22 @@ func (q *Queue) Arrivals(ctx context.Context, id string, arrived func(index uint
 	}
 }
 
+// packers are writers to use again: each is large.
+var packers = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.DefaultCompression)
+	if err != nil {
+		panic("FLEET-2: the level of compression is none: " + err.Error())
+	}
+	return w
+}}
+
 // pack makes a result small: its lines are much alike.
 func pack(b []byte) []byte {
+	w := packers.Get().(*flate.Writer)
+	defer packers.Put(w)
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.DefaultCompression)
-	if err == nil {
-		_, err = w.Write(b)
-	}
+	w.Reset(&out)
+	_, err := w.Write(b)
 	if err = errors.Join(err, w.Close()); err != nil {
 		panic("FLEET-2: memory does not take what is packed: " + err.Error())
 	}

@@ -23,8 +23,16 @@ func suffix() string {
 	return hex.EncodeToString(b[:])
 }
 
-// slot does one job after the other. What goes wrong with the engine for good ends the worker.
+// slot does one job after the other. What goes wrong with the engine for good ends the worker. A result is stored
+// while the next job begins; there is one at a time of which that is not certain yet.
 func (w *Worker) slot(ctx context.Context, cancel context.CancelCauseFunc) {
+	stored := make(chan error, 1)
+	stored <- nil
+	later := func(f func() error) error {
+		err := <-stored
+		go func() { stored <- f() }()
+		return err
+	}
 	for ctx.Err() == nil {
 		p, changed := w.next()
 		if p == nil {
@@ -36,16 +44,19 @@ func (w *Worker) slot(ctx context.Context, cancel context.CancelCauseFunc) {
 		}
 		job, err := w.cfg.Queue.Take(ctx, p.id, takeWait)
 		if err == nil && job != nil {
-			err = w.do(ctx, p, job)
+			err = w.do(ctx, p, job, later)
 		}
 		if err != nil && ctx.Err() == nil {
 			cancel(err)
 		}
 	}
+	if err := <-stored; err != nil {
+		cancel(err)
+	}
 }
 
 // do does a job, or sees to it that somebody will.
-func (w *Worker) do(ctx context.Context, p *planned, job *queue.Job) error {
+func (w *Worker) do(ctx context.Context, p *planned, job *queue.Job, later func(func() error) error) error {
 	if p.ctx.Err() != nil { // cancelled meanwhile, or the worker is to end
 		return w.handBack(ctx, job)
 	}
@@ -63,7 +74,7 @@ func (w *Worker) do(ctx context.Context, p *planned, job *queue.Job) error {
 	}
 	switch {
 	case r.err == nil:
-		return w.keep(ctx, p, job, r.text)
+		return later(func() error { return w.keep(ctx, p, job, r.text) })
 	case p.ctx.Err() != nil:
 		return w.handBack(ctx, job)
 	}

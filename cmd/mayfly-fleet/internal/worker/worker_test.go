@@ -40,25 +40,22 @@ func (p *plan) Run(ctx context.Context, n uint64, env jobs.Env) ([]byte, error) 
 	return p.run(ctx, n, env)
 }
 
-// Assemble implements jobs.Plan: it fetches all results, one after the other.
+// Assemble implements jobs.Plan: it looks at all results, and writes nothing.
 func (p *plan) Assemble(ctx context.Context, a jobs.Assembly) (*jobs.Outcome, error) {
 	out := &jobs.Outcome{All: p.jobs}
 	a.Progress(jobs.Progress{All: p.jobs})
-	for n := range p.jobs {
-		text, err := a.Fetch(ctx, n)
-		if ctx.Err() != nil {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := jobs.InOrder(ctx, p.jobs, a.Ahead, a.Fetch, func(n uint64, text []byte) error {
 		if want := fmt.Sprint("result ", n); string(text) != want {
-			return nil, fmt.Errorf("job %d came to %q, not %q", n, text, want)
+			return fmt.Errorf("job %d came to %q, not %q", n, text, want)
 		}
 		out.Done++
 		a.Progress(jobs.Progress{Jobs: out.Done, Done: out.Done, All: p.jobs})
+		return nil
+	})
+	if ctx.Err() != nil {
+		return out, nil
 	}
-	return out, nil
+	return out, err
 }
 
 // fine is what every job comes to that goes well.
