@@ -79,11 +79,17 @@ type process struct {
 // start starts one, which ends with the test at the latest.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
+	return spawn(t, append([]string{fleetWord}, args...)...)
+}
+
+// spawn starts this binary as something else than tests.
+func spawn(t *testing.T, args ...string) *process {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(exe, append([]string{fleetWord}, args...)...), out: &safe{}, done: make(chan struct{})}
+	p := &process{cmd: exec.Command(exe, args...), out: &safe{}, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -93,7 +99,12 @@ func start(t *testing.T, args ...string) *process {
 		_ = p.cmd.Wait() // the exit code says it
 		p.code = p.cmd.ProcessState.ExitCode()
 	}()
-	t.Cleanup(func() { p.kill(t) })
+	t.Cleanup(func() {
+		p.kill(t)
+		if t.Failed() {
+			t.Logf("%v said:\n%s", args, p.out.String())
+		}
+	})
 	return p
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/node"
 	"github.com/mayfly-mcp/mayfly/fakes/wait"
 )
 
@@ -11,11 +12,15 @@ import (
 const fleetWord = "fleet"
 
 // TestMain makes this binary what the tests need besides them: with fleetWord as its first argument the
-// command itself, so that workers and coordinators can be processes that are killed.
+// command itself, and with node.Word a server, so that workers, coordinators and servers can be processes that
+// are killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == fleetWord {
 		os.Args = append(os.Args[:1], os.Args[2:]...)
 		main()
+	}
+	if len(os.Args) > 1 && os.Args[1] == node.Word {
+		os.Exit(node.Main(os.Args[2:]))
 	}
 	os.Exit(wait.Main(m))
 }

@@ -137,7 +137,7 @@ func TestOtherBuild(t *testing.T) {
 	q := open(t, s)
 	spec, st, err := q.Create(t.Context(), queue.Spec{ID: "old", Kind: "sim", Build: "v0 0123", Args: []string{"-seeds=8"}, Jobs: 1})
 	if err == nil {
-		err = q.Offer(t.Context(), spec.ID, 0, st.Epoch)
+		err = q.Offer(t.Context(), spec.ID, 0, st.Round())
 	}
 	if err != nil {
 		t.Fatal(err)

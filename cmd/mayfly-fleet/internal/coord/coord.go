@@ -17,6 +17,8 @@ const (
 	MaxWindow     = queue.MaxPending / 2
 	// ahead is how many results are fetched at a time.
 	ahead = 16
+	// lateBound is how long a result that was seen may be unknown to the servers before it counts as lost.
+	lateBound = 15 * time.Second
 	// reoffer is how often jobs that are not done are offered again, in case the queue lost them. It is longer
 	// than the engine remembers message ids.
 	reoffer = 150 * time.Second
@@ -54,7 +56,9 @@ type coordinator struct {
 	count    uint64                   // that arrived
 	waiters  map[uint64]chan struct{} // closed when the job arrived or was isolated
 	isolated map[uint64]queue.Quarantine
-	base     uint64 // jobs that are in the directory
+	lost     map[uint64]int // how often a result that had arrived was not there
+	missing  bool           // one was found lost that the feeder does not know of
+	base     uint64         // jobs that are in the directory
 	epoch    uint64
 	state    string
 	ready    bool // all results that were there at the beginning are known
@@ -79,7 +83,7 @@ func Run(ctx context.Context, cfg Config) (*jobs.Outcome, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(queue.Progress) {}
 	}
-	c := &coordinator{cfg: cfg, arrived: newBits(cfg.Spec.Jobs), waiters: map[uint64]chan struct{}{}, isolated: map[uint64]queue.Quarantine{},
+	c := &coordinator{cfg: cfg, arrived: newBits(cfg.Spec.Jobs), waiters: map[uint64]chan struct{}{}, isolated: map[uint64]queue.Quarantine{}, lost: map[uint64]int{},
 		epoch: cfg.State.Epoch, state: cfg.State.State, wake: make(chan struct{}, 1)}
 	return c.run(ctx)
 }
@@ -214,7 +218,12 @@ func (c *coordinator) fetch(ctx context.Context, n uint64) ([]byte, error) {
 		c.mu.Unlock()
 		switch {
 		case there:
-			return c.cfg.Queue.Result(ctx, c.cfg.Spec.ID, n)
+			text, err := c.result(ctx, n)
+			if errors.Is(err, queue.ErrMissing) {
+				c.lose(n)
+				continue
+			}
+			return text, err
 		case gone:
 			return nil, fmt.Errorf("%w: %s; its whole log is the finding quarantine/%d.log; results of the jobs before it are in %s: mend it, or see what the machine lacked, then \"mayfly-fleet resume %s\" and start again",
 				ErrQuarantine, x.String(), n, c.cfg.Dir, c.cfg.Spec.ID)
@@ -225,4 +234,32 @@ func (c *coordinator) fetch(ctx context.Context, n uint64) ([]byte, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// result gets a result that has arrived. A server that has just become the leader may not know it yet.
+func (c *coordinator) result(ctx context.Context, n uint64) ([]byte, error) {
+	wait := 10 * time.Millisecond
+	for began := time.Now(); ; wait *= 2 {
+		text, err := c.cfg.Queue.Result(ctx, c.cfg.Spec.ID, n)
+		if !errors.Is(err, queue.ErrMissing) || time.Since(began) > lateBound {
+			return text, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// lose takes back that a result has arrived, and lets the job be queued again: the servers lost it.
+func (c *coordinator) lose(n uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cfg.Log("the result of job %d was there and is lost: the job runs again", n)
+	c.arrived.clear(n)
+	c.count--
+	c.lost[n]++
+	c.missing = true
+	c.nudge()
 }

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/queue"
@@ -20,6 +21,9 @@ func (c *coordinator) feed(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+		if c.found() {
+			next = 0
+		}
 		from, to, now, ok := c.span()
 		if !ok {
 			continue
@@ -28,10 +32,11 @@ func (c *coordinator) feed(ctx context.Context) error {
 			next, epoch = 0, now
 		}
 		for next = max(next, from); next < to; next++ {
-			if !c.wanted(next) {
+			lost, ok := c.wanted(next)
+			if !ok {
 				continue
 			}
-			if err := c.cfg.Queue.Offer(ctx, c.cfg.Spec.ID, next, epoch); err != nil {
+			if err := c.cfg.Queue.Offer(ctx, c.cfg.Spec.ID, next, fmt.Sprintf("%d.%d", epoch, lost)); err != nil {
 				return err
 			}
 		}
@@ -46,12 +51,21 @@ func (c *coordinator) span() (from, to, epoch uint64, ok bool) {
 	return c.base, to, c.epoch, c.ready && c.began && c.state != queue.Cancelled
 }
 
-// wanted says whether a job has no result and no quarantine.
-func (c *coordinator) wanted(n uint64) bool {
+// wanted says whether a job has no result and no quarantine, and how often its result was lost.
+func (c *coordinator) wanted(n uint64) (lost int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, gone := c.isolated[n]
-	return !gone && !c.arrived.has(n)
+	return c.lost[n], !gone && !c.arrived.has(n)
+}
+
+// found says whether a result was found lost since it was last asked.
+func (c *coordinator) found() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	news := c.missing
+	c.missing = false
+	return news
 }
 
 // bits is a set of small numbers.
@@ -60,6 +74,8 @@ type bits []uint64
 func newBits(n uint64) bits { return make(bits, (n+63)/64) }
 
 func (b bits) has(n uint64) bool { return b[n/64]&(1<<(n%64)) != 0 }
+
+func (b bits) clear(n uint64) { b[n/64] &^= 1 << (n % 64) }
 
 // set adds a number, and says whether it is new.
 func (b bits) set(n uint64) bool {

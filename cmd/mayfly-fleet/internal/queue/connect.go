@@ -31,7 +31,8 @@ const (
 	MaxPending = 65_536
 
 	connectTimeout = 3 * time.Second
-	callTimeout    = 10 * time.Second
+	callTimeout    = 4 * time.Second // a leader that died does not answer, the next one does
+	longTimeout    = time.Minute     // of calls that move much
 	maxCredentials = 64 << 10
 	duplicates     = 2 * time.Minute // in which a message of the same id is the same message
 	retryWait      = 100 * time.Millisecond

@@ -2,8 +2,8 @@
 // of which nothing shows through.
 //
 //	q, err := queue.Open(ctx, queue.Config{URL: "nats://a,nats://b"})
-//	spec, err := q.Create(ctx, queue.Spec{Kind: "sim", Build: build, Args: args, Jobs: 200})
-//	err = q.Offer(ctx, spec.ID, 0, epoch)        // the coordinator queues job 0
+//	spec, state, err := q.Create(ctx, queue.Spec{Kind: "sim", Build: build, Args: args, Jobs: 200})
+//	err = q.Offer(ctx, spec.ID, 0, state.Round()) // the coordinator queues job 0
 //	job, err := q.Take(ctx, spec.ID, time.Second) // a worker gets it
 //	first, err := q.Store(ctx, spec.ID, 0, result)
 //	err = job.Done(ctx)

@@ -56,9 +56,14 @@ func passing(err error) bool {
 
 // call makes a call, and makes it again while that may help.
 func (q *Queue) call(ctx context.Context, what string, f func(ctx context.Context) error) error {
+	return q.callFor(ctx, callTimeout, what, f)
+}
+
+// callFor gives each try so long.
+func (q *Queue) callFor(ctx context.Context, each time.Duration, what string, f func(ctx context.Context) error) error {
 	began, wait := time.Now(), retryWait
 	for {
-		err := q.once(ctx, f)
+		err := once(ctx, each, f)
 		switch {
 		case err == nil:
 			return nil
@@ -79,8 +84,8 @@ func (q *Queue) call(ctx context.Context, what string, f func(ctx context.Contex
 	}
 }
 
-func (q *Queue) once(ctx context.Context, f func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+func once(ctx context.Context, each time.Duration, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, each)
 	defer cancel()
 	return f(ctx)
 }

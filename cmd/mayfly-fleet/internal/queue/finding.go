@@ -17,7 +17,7 @@ import (
 // Keep stores a file among a campaign's findings. The same again changes nothing.
 func (q *Queue) Keep(ctx context.Context, id, name string, text []byte) error {
 	object := id + "/" + name
-	return q.call(ctx, "storing "+object, func(ctx context.Context) error {
+	return q.callFor(ctx, longTimeout, "storing "+object, func(ctx context.Context) error {
 		if is, err := q.objects.GetBytes(ctx, object); err == nil && bytes.Equal(is, text) {
 			return nil
 		}
@@ -60,7 +60,7 @@ func (q *Queue) putObject(ctx context.Context, name string, text []byte) error {
 
 // Findings are the names of a campaign's findings, sorted.
 func (q *Queue) Findings(ctx context.Context, id string) (names []string, err error) {
-	err = q.call(ctx, "listing findings", func(ctx context.Context) error {
+	err = q.callFor(ctx, longTimeout, "listing findings", func(ctx context.Context) error {
 		names = nil
 		all, err := q.objects.List(ctx)
 		if errors.Is(err, jetstream.ErrNoObjectsFound) {
@@ -79,7 +79,7 @@ func (q *Queue) Findings(ctx context.Context, id string) (names []string, err er
 
 // Finding is the text of one.
 func (q *Queue) Finding(ctx context.Context, id, name string) (text []byte, err error) {
-	err = q.call(ctx, "reading "+name, func(ctx context.Context) (err error) {
+	err = q.callFor(ctx, longTimeout, "reading "+name, func(ctx context.Context) (err error) {
 		text, err = q.objects.GetBytes(ctx, id+"/"+name)
 		return err
 	})

@@ -19,12 +19,13 @@ func (q *Queue) resultSubject(id, index string) string {
 	return q.cfg.Prefix + ".result." + id + "." + index
 }
 
-// Offer queues a job, unless it is queued or taken. In one epoch of the campaign a job is offered once:
-// another coordinator's offer of a job that was done meanwhile has no effect.
-func (q *Queue) Offer(ctx context.Context, id string, index, epoch uint64) error {
+// Offer queues a job, unless it is queued or taken. In one round a job is offered once: another coordinator's
+// offer of a job that was done meanwhile has no effect. The round is the campaign's epoch, and whatever else
+// makes it another one.
+func (q *Queue) Offer(ctx context.Context, id string, index uint64, round string) error {
 	n := strconv.FormatUint(index, 10)
 	return q.call(ctx, "queueing job "+n, func(ctx context.Context) error {
-		_, err := q.js.PublishMsg(ctx, nats.NewMsg(q.jobSubject(id, n)), jetstream.WithMsgID(fmt.Sprintf("%s/%d/%s", id, epoch, n)), jetstream.WithRetryAttempts(0))
+		_, err := q.js.PublishMsg(ctx, nats.NewMsg(q.jobSubject(id, n)), jetstream.WithMsgID(fmt.Sprintf("%s/%s/%s", id, round, n)), jetstream.WithRetryAttempts(0))
 		if full(err) {
 			return nil
 		}

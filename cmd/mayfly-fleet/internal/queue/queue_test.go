@@ -82,7 +82,7 @@ func TestOffers(t *testing.T) {
 	for _, q := range []*queue.Queue{a, b, a, b} {
 		all.Go(func() {
 			for n := range uint64(20) {
-				if err := q.Offer(t.Context(), "x", n, st.Epoch); err != nil {
+				if err := q.Offer(t.Context(), "x", n, st.Round()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -102,7 +102,7 @@ func TestOffers(t *testing.T) {
 	if len(slices.Compact(seen)) != 20 {
 		t.Errorf("jobs are %v", seen)
 	}
-	if err := a.Offer(t.Context(), "x", 3, st.Epoch); err != nil {
+	if err := a.Offer(t.Context(), "x", 3, st.Round()); err != nil {
 		t.Fatal(err)
 	}
 	queued(t, a, "x", 0)
@@ -110,7 +110,7 @@ func TestOffers(t *testing.T) {
 	if err != nil || next.Epoch <= st.Epoch {
 		t.Fatal(next, err)
 	}
-	if err := a.Offer(t.Context(), "x", 3, next.Epoch); err != nil {
+	if err := a.Offer(t.Context(), "x", 3, next.Round()); err != nil {
 		t.Fatal(err)
 	}
 	queued(t, a, "x", 1)
@@ -178,7 +178,7 @@ func TestSilence(t *testing.T) {
 	cfg.AckWait = 300 * time.Millisecond
 	q := open(t, cfg)
 	st := create(t, q, "x")
-	if err := q.Offer(t.Context(), "x", 0, st.Epoch); err != nil {
+	if err := q.Offer(t.Context(), "x", 0, st.Round()); err != nil {
 		t.Fatal(err)
 	}
 	if job := take(t, q, "x"); job.AckWait != cfg.AckWait {
@@ -213,7 +213,7 @@ func TestRestart(t *testing.T) {
 	q := open(t, cfg)
 	st := create(t, q, "x")
 	for n := range uint64(3) {
-		if err := q.Offer(t.Context(), "x", n, st.Epoch); err != nil {
+		if err := q.Offer(t.Context(), "x", n, st.Round()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -252,7 +252,7 @@ func TestRemove(t *testing.T) {
 	fill := func(id string) {
 		st := create(t, q, id)
 		_, err := q.Store(t.Context(), id, 1, []byte("one"))
-		err = errors.Join(err, q.Offer(t.Context(), id, 2, st.Epoch), q.Keep(t.Context(), id, "a", []byte("a")), q.Keep(t.Context(), id, "a", []byte("b")), q.Share(id).Put(t.Context(), "k", []byte("v")),
+		err = errors.Join(err, q.Offer(t.Context(), id, 2, st.Round()), q.Keep(t.Context(), id, "a", []byte("a")), q.Keep(t.Context(), id, "a", []byte("b")), q.Share(id).Put(t.Context(), "k", []byte("v")),
 			q.AddSamples(t.Context(), id, []queue.Sample{{Seeds: 2}, {Seeds: 1}, {Seeds: 3}}), q.Report(t.Context(), id, queue.Progress{JobsDone: 1}),
 			q.Attempt(t.Context(), id, 2, queue.Attempt{What: "failed", Log: strings.Repeat("x", 2*queue.MaxLog)}), q.Isolate(t.Context(), id, 2))
 		if err != nil {
@@ -326,7 +326,7 @@ func TestNoPatience(t *testing.T) {
 	q := open(t, cfg)
 	create(t, q, "x")
 	s.Close()
-	if err := q.Offer(t.Context(), "x", 1, 1); !errors.Is(err, queue.ErrUnreachable) || !strings.Contains(err.Error(), "what was stored stays") {
+	if err := q.Offer(t.Context(), "x", 1, "1"); !errors.Is(err, queue.ErrUnreachable) || !strings.Contains(err.Error(), "what was stored stays") {
 		t.Errorf("%v", err)
 	}
 }

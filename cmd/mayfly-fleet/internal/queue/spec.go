@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,6 +74,9 @@ type State struct {
 	State string `json:"state"`
 	Epoch uint64 `json:"epoch"`
 }
+
+// Round names the epoch for Offer.
+func (s State) Round() string { return strconv.FormatUint(s.Epoch, 10) }
 
 // Create makes a campaign, or joins the one of this name, and sees to it that it runs: one that was
 // cancelled starts again, one that was paused stays so. An empty ID becomes the hash of the rest.
@@ -250,7 +254,7 @@ func (q *Queue) removeKeys(ctx context.Context, kv jetstream.KeyValue, filter st
 
 // keys lists the keys of a bucket, sorted.
 func (q *Queue) keys(ctx context.Context, kv jetstream.KeyValue, filter string) (keys []string, err error) {
-	err = q.call(ctx, "listing "+filter, func(ctx context.Context) error {
+	err = q.callFor(ctx, longTimeout, "listing "+filter, func(ctx context.Context) error {
 		keys = nil
 		l, err := kv.ListKeysFiltered(ctx, filter)
 		if err != nil {

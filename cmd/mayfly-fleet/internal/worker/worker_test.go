@@ -241,7 +241,7 @@ func TestHang(t *testing.T) {
 	}})
 	defer close(release)
 	first := r.worker(Config{JobBound: 200 * time.Millisecond, ID: "first"})
-	if err := r.q.Offer(t.Context(), "x", 0, r.st.Epoch); err != nil {
+	if err := r.q.Offer(t.Context(), "x", 0, r.st.Round()); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "a job that hangs", hung.Load)
@@ -286,7 +286,7 @@ func TestHandedBack(t *testing.T) {
 		}
 		return fine(n)
 	}})
-	if err := r.q.Offer(t.Context(), "x", 0, r.st.Epoch); err != nil {
+	if err := r.q.Offer(t.Context(), "x", 0, r.st.Round()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range int64(4) {
@@ -307,7 +307,7 @@ func TestDoneAlready(t *testing.T) {
 	r := newRig(t, 300*time.Millisecond, &plan{1, func(context.Context, uint64, jobs.Env) ([]byte, error) {
 		panic("it is done")
 	}})
-	if err := r.q.Offer(t.Context(), "x", 0, r.st.Epoch); err != nil {
+	if err := r.q.Offer(t.Context(), "x", 0, r.st.Round()); err != nil {
 		t.Fatal(err)
 	}
 	job, err := r.q.Take(t.Context(), "x", wait.Bound) // by a worker that dies between its result and its word
