@@ -17,8 +17,8 @@ const (
 	MaxWindow     = queue.MaxPending / 2
 	// ahead is how many results are fetched at a time.
 	ahead = 16
-	// lateBound is how long a result that was seen may be unknown to the servers before it counts as lost.
-	lateBound = 15 * time.Second
+	// DefaultLate is how long a result that was seen may be unknown to the servers before it counts as lost.
+	DefaultLate = 15 * time.Second
 	// reoffer is how often jobs that are not done are offered again, in case the queue lost them. It is longer
 	// than the engine remembers message ids.
 	reoffer = 150 * time.Second
@@ -42,6 +42,7 @@ type Config struct {
 
 	// Report is how often progress is kept; 0 means a second.
 	Report time.Duration
+	Late   time.Duration                    // 0 means DefaultLate
 	Log    func(format string, args ...any) // nil means nobody
 	// Progress is told now and then, by one goroutine at a time; nil means nobody.
 	Progress func(queue.Progress)
@@ -76,6 +77,9 @@ func Run(ctx context.Context, cfg Config) (*jobs.Outcome, error) {
 	}
 	if cfg.Report == 0 {
 		cfg.Report = time.Second
+	}
+	if cfg.Late == 0 {
+		cfg.Late = DefaultLate
 	}
 	if cfg.Log == nil {
 		cfg.Log = func(string, ...any) {}
@@ -241,7 +245,7 @@ func (c *coordinator) result(ctx context.Context, n uint64) ([]byte, error) {
 	wait := 10 * time.Millisecond
 	for began := time.Now(); ; wait *= 2 {
 		text, err := c.cfg.Queue.Result(ctx, c.cfg.Spec.ID, n)
-		if !errors.Is(err, queue.ErrMissing) || time.Since(began) > lateBound {
+		if !errors.Is(err, queue.ErrMissing) || time.Since(began) > c.cfg.Late {
 			return text, err
 		}
 		select {

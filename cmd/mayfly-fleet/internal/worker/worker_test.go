@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/coord"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/embedded"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/jobs"
@@ -66,6 +69,7 @@ type rig struct {
 	t    *testing.T
 	q    *queue.Queue
 	plan *plan
+	srv  *embedded.Server
 	spec queue.Spec
 	st   queue.State
 	said *said
@@ -98,7 +102,7 @@ func newRig(t *testing.T, ackWait time.Duration, p *plan) *rig {
 	t.Cleanup(s.Close)
 	cfg := s.Queue()
 	cfg.AckWait = ackWait
-	r := &rig{t: t, plan: p, said: &said{}}
+	r := &rig{t: t, srv: s, plan: p, said: &said{}}
 	if r.q, err = queue.Open(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +140,8 @@ func (r *rig) lead(ctx context.Context) (*jobs.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return coord.Run(ctx, coord.Config{Queue: r.q, Spec: r.spec, State: st, Plan: r.plan, Dir: filepath.Join(r.t.TempDir(), "runs"), Report: 20 * time.Millisecond})
+	return coord.Run(ctx, coord.Config{Queue: r.q, Spec: r.spec, State: st, Plan: r.plan, Dir: filepath.Join(r.t.TempDir(), "runs"), Report: 20 * time.Millisecond,
+		Late: 50 * time.Millisecond, Log: r.said.log})
 }
 
 // done leads the campaign to its end.
@@ -348,5 +353,59 @@ func TestShare(t *testing.T) {
 	}
 	if v, err := r.q.Share("y").Get(t.Context(), "k.3"); err != nil || v != nil {
 		t.Errorf("another campaign sees %q, %v", v, err)
+	}
+}
+
+// TestLostResult: a result that had arrived and is lost before it is fetched is computed again.
+func TestLostResult(t *testing.T) {
+	t.Parallel()
+	var told atomic.Uint64
+	r := newRig(t, time.Minute, &plan{60, func(_ context.Context, n uint64, _ jobs.Env) ([]byte, error) { return fine(n) }})
+	if _, err := r.q.Store(t.Context(), "x", 40, []byte("result 40")); err != nil {
+		t.Fatal(err)
+	}
+	led := make(chan error, 1)
+	go func() {
+		out, err := coord.Run(t.Context(), coord.Config{Queue: r.q, Spec: r.spec, State: r.st, Plan: r.plan, Report: 10 * time.Millisecond, Late: 50 * time.Millisecond,
+			Log: r.said.log, Progress: func(p queue.Progress) { told.Store(p.Arrived) }})
+		if err == nil && out.Done != 60 {
+			err = fmt.Errorf("%d jobs are done", out.Done)
+		}
+		led <- err
+	}()
+	wait.Until(t, "the first result", func() bool { return told.Load() == 1 })
+	r.purge("mayfly_RESULTS", "mayfly.result.x.40")
+	r.worker(Config{})
+	if err := <-led; err != nil {
+		t.Error(err)
+	}
+	if !r.said.has("the result of job 40 was there and is lost: the job runs again") {
+		t.Errorf("it is not said: %v", r.said.all)
+	}
+}
+
+// purge takes messages off a stream, as a server does that loses its disk.
+func (r *rig) purge(stream, subject string) {
+	r.t.Helper()
+	creds, err := os.ReadFile(r.srv.Creds)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	user, password, _ := strings.Cut(strings.TrimSpace(string(creds)), ":")
+	c, err := nats.Connect(r.srv.URL, nats.UserInfo(user, password))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := jetstream.New(c)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s, err := js.Stream(r.t.Context(), stream)
+	if err == nil {
+		err = s.Purge(r.t.Context(), jetstream.WithPurgeSubject(subject))
+	}
+	if err != nil {
+		r.t.Fatal(err)
 	}
 }
