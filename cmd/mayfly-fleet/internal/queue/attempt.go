@@ -31,9 +31,10 @@ const HandedBack = "handed back"
 
 // Quarantine is a job that is not handed out any more.
 type Quarantine struct {
-	Index    uint64    `json:"index"`
-	At       time.Time `json:"at"`
-	Attempts []Attempt `json:"attempts"`
+	Index      uint64    `json:"index"`
+	At         time.Time `json:"at"`
+	Deliveries int       `json:"deliveries"` // that did not end well
+	Attempts   []Attempt `json:"attempts"`   // as far as workers could say
 }
 
 // String is one paragraph about it.
@@ -48,7 +49,10 @@ func (x *Quarantine) String() string {
 			last = "the last log says: " + firstLine(a.Log)
 		}
 	}
-	return fmt.Sprintf("job %d is in quarantine: %s; %s", x.Index, strings.Join(all, ", "), last)
+	if len(all) == 0 {
+		all = append(all, "nobody said who had it")
+	}
+	return fmt.Sprintf("job %d is in quarantine after %d deliveries: %s; %s", x.Index, x.Deliveries, strings.Join(all, ", "), last)
 }
 
 func firstLine(s string) string {
@@ -95,9 +99,9 @@ func (q *Queue) Attempt(ctx context.Context, id string, index uint64, a Attempt)
 	})
 }
 
-// Isolate puts a job into quarantine, with its log among the findings.
-func (q *Queue) Isolate(ctx context.Context, id string, index uint64) error {
-	x := Quarantine{Index: index, At: now()}
+// Isolate puts a job into quarantine after so many deliveries, with its log among the findings.
+func (q *Queue) Isolate(ctx context.Context, id string, index uint64, deliveries int) error {
+	x := Quarantine{Index: index, At: now(), Deliveries: deliveries}
 	var err error
 	if x.Attempts, err = q.Attempts(ctx, id, index); err != nil {
 		return err

@@ -254,7 +254,7 @@ func TestRemove(t *testing.T) {
 		_, err := q.Store(t.Context(), id, 1, []byte("one"))
 		err = errors.Join(err, q.Offer(t.Context(), id, 2, st.Round()), q.Keep(t.Context(), id, "a", []byte("a")), q.Keep(t.Context(), id, "a", []byte("b")), q.Share(id).Put(t.Context(), "k", []byte("v")),
 			q.AddSamples(t.Context(), id, []queue.Sample{{Seeds: 2}, {Seeds: 1}, {Seeds: 3}}), q.Report(t.Context(), id, queue.Progress{JobsDone: 1}),
-			q.Attempt(t.Context(), id, 2, queue.Attempt{What: "failed", Log: strings.Repeat("x", 2*queue.MaxLog)}), q.Isolate(t.Context(), id, 2))
+			q.Attempt(t.Context(), id, 2, queue.Attempt{What: "failed", Log: strings.Repeat("x", 2*queue.MaxLog)}), q.Isolate(t.Context(), id, 2, 5))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -255,7 +256,7 @@ func (q *Queue) follow(ctx context.Context, id string, state func(State), isolat
 		switch {
 		case e == nil || e.Operation() != jetstream.KeyValuePut && e.Key() != id+".state":
 		case e.Operation() != jetstream.KeyValuePut:
-			state(State{State: Cancelled}) // it was removed
+			state(State{State: Cancelled, Epoch: math.MaxUint64}) // it was removed
 		case e.Key() == id+".state":
 			var s State
 			if json.Unmarshal(e.Value(), &s) == nil {

@@ -34,7 +34,7 @@ func (w *Worker) slot(ctx context.Context, cancel context.CancelCauseFunc) {
 		return err
 	}
 	for ctx.Err() == nil {
-		p, changed := w.next()
+		p, of, changed := w.next()
 		if p == nil {
 			select {
 			case <-changed:
@@ -42,7 +42,7 @@ func (w *Worker) slot(ctx context.Context, cancel context.CancelCauseFunc) {
 			}
 			continue
 		}
-		job, err := w.cfg.Queue.Take(ctx, p.id, takeWait)
+		job, err := w.cfg.Queue.Take(ctx, p.id, takeWait/time.Duration(of))
 		if err == nil && job != nil {
 			err = w.do(ctx, p, job, later)
 		}
@@ -104,7 +104,7 @@ func (w *Worker) again(ctx context.Context, job *queue.Job) (settled bool, err e
 	if job.Deliveries-innocent <= w.cfg.Deliveries {
 		return false, w.attempt(ctx, job, "began", "") // if this is the last that is heard of it, it is known who had it
 	}
-	if err := w.cfg.Queue.Isolate(ctx, job.Campaign, job.Index); err != nil {
+	if err := w.cfg.Queue.Isolate(ctx, job.Campaign, job.Index, job.Deliveries-innocent-1); err != nil {
 		return false, err
 	}
 	w.cfg.Log("job %d of %s was handed out %d times and never done: it is put into quarantine", job.Index, job.Campaign, job.Deliveries-1)

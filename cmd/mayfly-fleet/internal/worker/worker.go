@@ -22,7 +22,7 @@ const (
 	// DefaultJobBound is how long a job may run.
 	DefaultJobBound = 30 * time.Minute
 
-	takeWait    = time.Second // for a job of one campaign
+	takeWait    = time.Second // for a job of any campaign, once around
 	aliveEvery  = 2 * time.Second
 	nakDelay    = 200 * time.Millisecond
 	endPatience = 10 * time.Second // for handing back
@@ -235,16 +235,16 @@ func (w *Worker) refusal(ctx context.Context) error {
 	return nil
 }
 
-// next is the campaign whose turn it is, and what is closed when there are others.
-func (w *Worker) next() (*planned, chan struct{}) {
+// next is the campaign whose turn it is, of how many, and what is closed when there are others.
+func (w *Worker) next() (p *planned, of int, changed chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ids := queue.Sorted(w.plans)
 	if len(ids) == 0 {
-		return nil, w.changed
+		return nil, 0, w.changed
 	}
 	w.turn++
-	return w.plans[ids[w.turn%len(ids)]], w.changed
+	return w.plans[ids[w.turn%len(ids)]], len(ids), w.changed
 }
 
 // breathe says now and then that the worker lives.

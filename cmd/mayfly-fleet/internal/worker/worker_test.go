@@ -168,7 +168,7 @@ func TestPoison(t *testing.T) {
 	}})
 	r.worker(Config{Slots: 2, Deliveries: 3, ID: "w"})
 	_, err := r.lead(t.Context())
-	for _, want := range []string{"job 2 is in quarantine: w failed (delivery 1)", "w failed (delivery 3)", "the last log says: panic: the floor is gone", "mayfly-fleet resume x"} {
+	for _, want := range []string{"job 2 is in quarantine after 3 deliveries: w failed (delivery 1)", "w failed (delivery 3)", "the last log says: panic: the floor is gone", "mayfly-fleet resume x"} {
 		if !errors.Is(err, coord.ErrQuarantine) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -193,6 +193,56 @@ func TestPoison(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.done()
+}
+
+// TestKilledAgainAndAgain: a job whose workers die without a word is put into quarantine, and the other jobs are
+// done; a coordinator that had not come to it says so.
+func TestKilledAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 200*time.Millisecond, &plan{2, func(_ context.Context, n uint64, _ jobs.Env) ([]byte, error) { return fine(n) }})
+	if err := r.q.Offer(t.Context(), "x", 1, r.st.Round()); err != nil {
+		t.Fatal(err)
+	}
+	for want := range 2 {
+		if job, err := r.q.Take(t.Context(), "x", wait.Bound); err != nil || job == nil || job.Deliveries != want+1 {
+			t.Fatal(job, err)
+		}
+	}
+	r.worker(Config{Deliveries: 2})
+	_, err := r.lead(t.Context())
+	if want := "job 1 is in quarantine after 2 deliveries: nobody said who had it; no worker left a log of it"; !errors.Is(err, coord.ErrQuarantine) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	if text, err := r.q.Result(t.Context(), "x", 0); err != nil || string(text) != "result 0" {
+		t.Errorf("the other job came to %q, %v", text, err)
+	}
+}
+
+// TestInTurns: a worker does the jobs of several campaigns, and leaves alone those that it does not know.
+func TestInTurns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Minute, &plan{3, func(_ context.Context, n uint64, _ jobs.Env) ([]byte, error) { return fine(n) }})
+	for _, id := range []string{"y", "z", "other"} {
+		spec := queue.Spec{ID: id, Kind: "planted", Build: "b", Jobs: 3}
+		if id == "other" {
+			spec.Jobs = 7 // not as many as the plan has
+		}
+		_, st, err := r.q.Create(t.Context(), spec)
+		if err == nil {
+			err = r.q.Offer(t.Context(), id, 2, st.Round())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.worker(Config{})
+	r.done()
+	for _, id := range []string{"y", "z"} {
+		wait.Until(t, "the job of "+id, func() bool { _, err := r.q.Result(t.Context(), id, 2); return err == nil })
+	}
+	if n, err := r.q.Queued(t.Context(), "other"); err != nil || n != 1 || !r.said.has("campaign other is left alone: it has 3 jobs here") {
+		t.Errorf("%d jobs are queued, %v; %v is said", n, err, r.said.all)
+	}
 }
 
 // TestErrorOnce: a job that fails once is done when it is handed out again.
