@@ -70,6 +70,7 @@ type Queue struct {
 	objects jetstream.ObjectStore
 
 	consumers consumers
+	forbidden forbidden
 }
 
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
@@ -125,7 +126,8 @@ func (q *Queue) Prefix() string { return q.cfg.Prefix }
 func (q *Queue) options() ([]nats.Option, error) {
 	c := &q.cfg
 	opts := []nats.Option{nats.Name(or(c.Name, "mayfly-fleet")), nats.Timeout(connectTimeout), nats.MaxReconnects(-1),
-		nats.ReconnectWait(retryWait), nats.ReconnectJitter(retryWait, retryWait), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2)}
+		nats.ReconnectWait(retryWait), nats.ReconnectJitter(retryWait, retryWait), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(q.heard)}
 	if c.InProcess != nil {
 		opts = append(opts, nats.InProcessServer(c.InProcess))
 	}

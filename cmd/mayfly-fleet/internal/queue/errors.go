@@ -63,7 +63,7 @@ func (q *Queue) call(ctx context.Context, what string, f func(ctx context.Contex
 func (q *Queue) callFor(ctx context.Context, each time.Duration, what string, f func(ctx context.Context) error) error {
 	began, wait := time.Now(), retryWait
 	for {
-		err := once(ctx, each, f)
+		err := q.once(ctx, each, f)
 		switch {
 		case err == nil:
 			return nil
@@ -84,15 +84,23 @@ func (q *Queue) callFor(ctx context.Context, each time.Duration, what string, f 
 	}
 }
 
-func once(ctx context.Context, each time.Duration, f func(ctx context.Context) error) error {
+func (q *Queue) once(ctx context.Context, each time.Duration, f func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, each)
 	defer cancel()
-	return f(ctx)
+	ctx, end := q.forbidden.within(ctx)
+	defer end()
+	err := f(ctx)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrRefused) {
+		return cause
+	}
+	return err
 }
 
 // explain says what an error of the engine means.
 func (q *Queue) explain(what string, err error) error {
 	switch {
+	case errors.Is(err, ErrRefused):
+		return err
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("%w: the servers at %s answer, but have no JetStream for us, and campaigns are kept in it; start them with -js (jetstream {} in their configuration), or enable it for our account", ErrNoJetStream, q.shown)
 	}
