@@ -123,7 +123,7 @@ func TestTheLeaderIsKilled(t *testing.T) {
 	i := c.leader(q)
 	c.down(i)
 	c.up(i)
-	wait.Closed(t, "the campaign", lead.done)
+	lead.ended(t, q, id)
 	if lead.code != exitFailed {
 		t.Fatalf("exit code %d:\n%s", lead.code, lead.out.String())
 	}

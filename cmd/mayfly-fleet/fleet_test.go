@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -115,6 +116,32 @@ func (p *process) kill(t *testing.T) {
 	wait.Closed(t, "the end of a process that was killed", p.done)
 }
 
+// ended waits for the end of a campaign's coordinator, for as long as the campaign gets on.
+func (p *process) ended(t *testing.T, q *queue.Queue, id string) {
+	t.Helper()
+	for last := uint64(0); ; {
+		over := false
+		wait.Until(t, fmt.Sprintf("the end of %s, or more than %d results", id, last), func() bool {
+			select {
+			case <-p.done:
+				over = true
+				return true
+			default:
+			}
+			is, err := q.Progress(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			more := is.Arrived+is.JobsDone > last
+			last = max(last, is.Arrived+is.JobsDone)
+			return more
+		})
+		if over {
+			return
+		}
+	}
+}
+
 // server is an embedded server for the test.
 func server(t *testing.T) *embedded.Server {
 	t.Helper()
@@ -144,7 +171,7 @@ func open(t *testing.T, s *embedded.Server) *queue.Queue {
 
 // quick are flags of a campaign of many small seeds, some of which fail.
 func quick(seeds string) []string {
-	return []string{"-seeds", seeds, "-tenants", "2", "-for", "2m", "-block", "8", "-subject", "published", "-shrinks", "10"}
+	return []string{"-seeds", seeds, "-tenants", "2", "-for", "2m", "-block", "8", "-subject", "published", "-shrinks", "2"}
 }
 
 // local runs a campaign as "mayfly sim campaign" does, in this process alone, and returns its directory.

@@ -87,7 +87,7 @@ func TestMetrics(t *testing.T) {
 	lead := start(t, append(append([]string{"run"}, at(s, "-name", "m", "-metrics", "127.0.0.1:0", "-dir", filepath.Join(t.TempDir(), "runs"))...), quick("80")...)...)
 	wait.Until(t, "metrics of the campaign", func() bool { return strings.Contains(scrape(t, lead), `mayfly_fleet_jobs{campaign="m"} 10`) })
 	w := start(t, append([]string{"worker"}, at(s, "-metrics", "127.0.0.1:0", "-slots", "1")...)...)
-	wait.Closed(t, "the campaign", lead.done)
+	lead.ended(t, open(t, s), "m")
 	if text := scrape(t, w); !strings.Contains(text, "mayfly_fleet_worker_jobs_done{worker=") || !strings.Contains(text, "} 80\n") {
 		t.Errorf("the worker's metrics are\n%s", text)
 	}

@@ -13,6 +13,7 @@ func TestTheSameDirectory(t *testing.T) {
 		"published": quick("200"),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "runs")
 			o := fleet(t.Context(), append([]string{"run", "-kind", "sim", "-workers", "2", "-dir", dir}, args...)...)
 			code := exitOK

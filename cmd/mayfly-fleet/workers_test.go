@@ -52,7 +52,7 @@ func TestWorkersAreKilled(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	q := open(t, s)
-	args := quick("600")
+	args := quick("400")
 	dir := filepath.Join(t.TempDir(), "runs")
 	lead := append(append([]string{"run"}, at(s, "-dir", dir, "-ack-wait", "1s", "-window", "20")...), args...)
 	first := start(t, lead...)
@@ -84,7 +84,7 @@ func TestWorkersAreKilled(t *testing.T) {
 	if err := frozen.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	wait.Closed(t, "the campaign", second.done)
+	second.ended(t, q, id)
 	if second.code != exitFailed {
 		t.Errorf("exit code %d, want %d:\n%s", second.code, exitFailed, second.out.String())
 	}
@@ -105,8 +105,8 @@ func TestWorkersAreKilled(t *testing.T) {
 			t.Errorf("the finding %s is not what it should be (%v); there are %v", name, err, findings)
 		}
 	}
-	if samples, err := q.Samples(t.Context(), id); err != nil || len(samples) == 0 || samples[len(samples)-1].Seeds != 600 {
-		t.Errorf("samples %+v, %v; want the last one at 600 seeds", samples, err)
+	if samples, err := q.Samples(t.Context(), id); err != nil || len(samples) == 0 || samples[len(samples)-1].Seeds != 400 {
+		t.Errorf("samples %+v, %v; want the last one at 400 seeds", samples, err)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestTwoCoordinators(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	q := open(t, s)
-	args := quick("240")
+	args := quick("160")
 	dirs := []string{filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")}
 	done := make(chan outcome, len(dirs))
 	for _, dir := range dirs {
@@ -131,7 +131,7 @@ func TestTwoCoordinators(t *testing.T) {
 	for _, dir := range dirs {
 		same(t, "one of two coordinators", dir, want)
 	}
-	fleet(t.Context(), append([]string{"status"}, at(s, only(t, q))...)...).wants(t, exitOK, ": done, kind sim", "jobs: 30, 30 summed up, 30 results there, 0 queued or under way, 0 in quarantine")
+	fleet(t.Context(), append([]string{"status"}, at(s, only(t, q))...)...).wants(t, exitOK, ": done, kind sim", "jobs: 20, 20 summed up, 20 results there, 0 queued or under way, 0 in quarantine")
 }
 
 // TestTheDirectoryIsInUse: a second coordinator of the same directory is refused.
