@@ -67,7 +67,9 @@ func newRack(t *testing.T) *rack {
 		urls = append(urls, "tls://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[i])))
 	}
 	wait.Until(t, "a leader that knows all servers", func() bool {
-		return slices.ContainsFunc(all, func(s *natsserver.Server) bool { return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == len(all) })
+		return slices.ContainsFunc(all, func(s *natsserver.Server) bool {
+			return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == len(all)
+		})
 	})
 	r.url = strings.Join(urls, ",")
 	r.flags = []string{"-nats", r.url, "-tls-ca", c.ca}

@@ -28,6 +28,7 @@ func runResults(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	c.define(fs)
 	dir := fs.String("out", "", "`DIR`ectory to make, or to go on with")
 	asJSON := fs.Bool("json", false, "print one JSON object")
+	html := fs.String("html", "", htmlHelp)
 	err := parse(fs, args, 1)
 	switch {
 	case err != nil:
@@ -39,14 +40,14 @@ func runResults(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	if err != nil {
 		return misused(stderr, "results", err)
 	}
-	out, err := results(ctx, &c, fs.Arg(0), *dir)
+	out, err := results(ctx, &c, fs.Arg(0), *dir, *html)
 	if err != nil {
 		return failed(stderr, "results", err)
 	}
 	return show(stdout, stderr, out, *asJSON, "results", *dir)
 }
 
-func results(ctx context.Context, c *connection, id, dir string) (*jobs.Outcome, error) {
+func results(ctx context.Context, c *connection, id, dir, html string) (*jobs.Outcome, error) {
 	q, err := c.open(ctx)
 	if err != nil {
 		return nil, err
@@ -75,5 +76,5 @@ func results(ctx context.Context, c *connection, id, dir string) (*jobs.Outcome,
 	if errors.Is(err, queue.ErrMissing) {
 		err = fmt.Errorf("%w; what comes before it is in %s; when the campaign has come farther the same command goes on there", err, dir)
 	}
-	return out, err
+	return out, errors.Join(err, writeHTML(ctx, q, id, html, dir, out))
 }

@@ -46,6 +46,7 @@ type runFlags struct {
 	store   string
 	metrics string
 	json    bool
+	html    string
 	job     jobFlags
 }
 
@@ -133,6 +134,7 @@ func (f *runFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&f.store, "store", "", "directory of the embedded server, which a later run takes up; without it, one for the occasion")
 	fs.StringVar(&f.metrics, "metrics", "", "HOST:PORT on which to serve Prometheus metrics")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object")
+	fs.StringVar(&f.html, "html", "", htmlHelp)
 	f.job.define(fs)
 }
 
@@ -216,7 +218,8 @@ func (f *runFlags) run(ctx context.Context, stderr io.Writer) (*jobs.Outcome, er
 		return nil, err
 	}
 	fmt.Fprintf(stderr, "campaign %s: %d jobs at %s\n", spec.ID, spec.Jobs, q.Where())
-	return f.lead(ctx, q, spec, st, stderr)
+	out, err := f.lead(ctx, q, spec, st, stderr)
+	return out, errors.Join(err, writeHTML(ctx, q, spec.ID, f.html, f.dir, out))
 }
 
 func (f *runFlags) spec(build string) queue.Spec {
@@ -242,19 +245,28 @@ func (f *runFlags) lead(ctx context.Context, q *queue.Queue, spec queue.Spec, st
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel(nil)
+	seen := &crew{q: q, id: spec.ID}
+	var w *worker.Worker
 	if f.workers > 0 {
-		w := worker.New(worker.Config{Queue: q, Build: spec.Build, Slots: f.workers, Campaign: spec.ID, Deliveries: f.job.deliveries, JobBound: f.job.bound, Log: v.Log})
+		w = worker.New(worker.Config{Queue: q, Build: spec.Build, Slots: f.workers, Campaign: spec.ID, Deliveries: f.job.deliveries, JobBound: f.job.bound, Log: v.Log})
 		all.Go(func() {
 			if err := w.Run(work); err != nil {
 				cancel(err)
 			}
 		})
 	}
-	all.Go(func() { watchWorkers(work, q, v) })
+	all.Go(func() { watchWorkers(work, q, v, seen) })
 	host, _ := os.Hostname() // for people
 	out, err := coord.Run(work, coord.Config{Queue: q, Spec: spec, State: st, Plan: f.plan, Dir: f.dir, Window: f.window,
 		Name: fmt.Sprintf("%s %d", host, os.Getpid()), Log: v.Log, Progress: v.Progress})
 	v.Close()
+	if w != nil {
+		me := w.Now()
+		me.At = time.Now().UTC()
+		seen.add(me, true)
+	}
+	_ = seen.keep(ctx) // people can do without
+
 	if cause := context.Cause(work); cause != nil && ctx.Err() == nil { // a worker of this process failed
 		return nil, cause
 	}
@@ -262,13 +274,14 @@ func (f *runFlags) lead(ctx context.Context, q *queue.Queue, spec queue.Spec, st
 }
 
 // watchWorkers looks now and then who works.
-func watchWorkers(ctx context.Context, q *queue.Queue, v *view.View) {
+func watchWorkers(ctx context.Context, q *queue.Queue, v *view.View, seen *crew) {
 	const every = 2 * time.Second
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
 		if ws, err := q.Workers(ctx); err == nil {
 			v.Workers(ws)
+			seen.look(ctx, ws)
 		}
 		select {
 		case <-t.C:
