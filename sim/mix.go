@@ -100,6 +100,7 @@ type part struct {
 type Strength struct {
 	Name  string
 	Value int
+	Most  int // the strongest that a swarm draws; far above it a run may take for ever
 }
 
 // Strengths lists the features of a mix in the order of reports.
@@ -111,7 +112,7 @@ func (f Faults) Strengths() []Strength { return strengths(f.parts()) }
 func strengths(parts []part) []Strength {
 	var out []Strength
 	for _, p := range parts {
-		out = append(out, Strength{p.name, *p.value})
+		out = append(out, Strength{p.name, *p.value, p.most})
 	}
 	return out
 }

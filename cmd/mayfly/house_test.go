@@ -59,6 +59,7 @@ var importRules = []importRule{
 	{"core", []string{"core/lifecycle", "core/transport", "core/callerr", "core/owner", "core/registry", "github.com/jonboulle/clockwork", "github.com/modelcontextprotocol/go-sdk"},
 		"the host knows the machine and the seams, nothing above it"},
 	{"sim/spec", std, "the oracle shares no code with what it judges"},
+	{"sim/guided", []string{"core/lifecycle", "sim"}, "the search is pure: it knows the simulator, and neither campaigns nor the fleet"},
 	{"sim/", []string{"core/lifecycle", "core/owner", "core/registry", "scenarios", "sim", "sim/"},
 		"the simulator drives the machine itself, not the host"},
 	{"sim", []string{"core/lifecycle", "core/owner", "core/registry", "scenarios", "sim/spec"},
@@ -83,6 +84,7 @@ var pure = map[string][]string{
 	"core/lifecycle": {"sync", "context", "os", "net", "math/rand", "math/rand/v2", "testing", "time.Now", "time.Sleep", "time.After", "time.NewTimer", "time.NewTicker", "go", "chan", "float"},
 	"sim/spec":       {"sync", "context", "os", "net", "math/rand", "math/rand/v2", "testing", "time.Now", "time.Sleep", "time.After", "go", "chan"},
 	"sim":            {"sync", "math/rand", "math/rand/v2", "net", "testing", "time.Now", "time.Sleep", "time.After", "go", "chan"},
+	"sim/guided":     {"sync", "context", "os", "net", "math/rand", "math/rand/v2", "testing", "time.Now", "time.Sleep", "time.After", "go", "chan", "float"},
 	"scenarios":      {"sync", "math/rand", "math/rand/v2", "net", "testing", "time.Now", "time.Sleep", "time.After", "go", "chan"},
 }
 
@@ -280,6 +282,7 @@ func TestTheHouseRulesCanFail(t *testing.T) {
 		{"conformance", module + "core"},
 		{"conformance", module + "core/lifecycle"},
 		{"sim", module + "core"},
+		{"sim/guided", module + "sim/campaign"},
 		{"fakes/observer", module + "core"},
 		{"scenarios", "example.org/other"},
 		{"sim", module + "cmd/mayfly"},
