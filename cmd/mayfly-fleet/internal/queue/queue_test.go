@@ -110,10 +110,12 @@ func TestOffers(t *testing.T) {
 	if err != nil || next.Epoch <= st.Epoch {
 		t.Fatal(next, err)
 	}
-	if err := a.Offer(t.Context(), "x", 3, next.Round()); err != nil {
-		t.Fatal(err)
+	for _, round := range []string{next.Round(), "later"} { // it still waits when the later one begins
+		if err := a.Offer(t.Context(), "x", 3, round); err != nil {
+			t.Fatal(err)
+		}
+		queued(t, a, "x", 1)
 	}
-	queued(t, a, "x", 1)
 }
 
 // TestFirstResultStays: of several results of a job the first one stays, whoever stores which; and all that arrive

@@ -195,6 +195,39 @@ func TestPoison(t *testing.T) {
 	r.done()
 }
 
+// TestResumedInTime: a job that is let out of quarantine before the directory has come to it is run again, under
+// the same coordinator.
+func TestResumedInTime(t *testing.T) {
+	t.Parallel()
+	var mended atomic.Bool
+	first := make(chan struct{})
+	r := newRig(t, time.Minute, &plan{60, func(ctx context.Context, n uint64, _ jobs.Env) ([]byte, error) {
+		if n == 0 {
+			select {
+			case <-first:
+			case <-ctx.Done():
+			}
+		}
+		if n == 50 && !mended.Load() {
+			return nil, errors.New("not yet")
+		}
+		return fine(n)
+	}})
+	r.worker(Config{Slots: 2, Deliveries: 1})
+	led := make(chan struct{})
+	go func() {
+		defer close(led)
+		r.done()
+	}()
+	wait.Until(t, "the quarantine", func() bool { return r.said.has("job 50 is in quarantine after 1 deliveries") })
+	mended.Store(true)
+	if _, err := r.q.Resume(t.Context(), "x"); err != nil {
+		t.Error(err)
+	}
+	close(first)
+	wait.Closed(t, "the campaign", led)
+}
+
 // TestKilledAgainAndAgain: a job whose workers die without a word is put into quarantine, and the other jobs are
 // done; a coordinator that had not come to it says so.
 func TestKilledAgainAndAgain(t *testing.T) {
