@@ -27,7 +27,7 @@
 // A run reaches points, and [Points] is a set of them: situations of sim's catalogue, at several
 // counts; cells of its coverage; how all claims of an owner stand together when an input of that owner
 // comes; and how finely the peer of an input stands, with the rung of its stop and the numbers of
-// its waiters, calls and claims. Situations and cells alone saturate within a hundred runs and then
+// its waiters, calls and claims. Situations alone are nearly all reached within a hundred runs and then
 // guide nobody.
 //
 // # Who has children
@@ -53,8 +53,8 @@
 //
 // # Not promised
 //
-// Guidance finds what is rare because several rare things must come together, and sooner the rarer it
-// is. Within the first hundred runs it is as blind as a blind search, and to bugs of which no run
-// shows a trace before they wake it stays so. README.md has the numbers. What the seeds after a find
+// Guidance pays for what is rare. A bug that blind runs find within some hundreds is found about as soon
+// without, and one of which no run shows a trace before it wakes has nothing to guide to it. README.md has
+// the numbers. What the seeds after a find
 // would have found is another matter: a run that breaks a rule has no children.
 package guided
