@@ -170,8 +170,8 @@ type witness struct {
 	rec   *recorder
 	pace  pace
 	lag   func(ctx context.Context, c scenarios.Command) // a slow machine; nil but in tests
-	asked []question // of the runner's goroutine alone
-	moved bool       // since the last question
+	asked []question                                     // of the runner's goroutine alone
+	moved bool                                           // since the last question
 	mu    sync.Mutex
 	err   error
 }

@@ -222,3 +222,29 @@ func TestAsksThatStay(t *testing.T) {
 		}
 	}
 }
+
+// TestCountsAreAskedAtRest: before a number is asked for it is asked how what was started has ended,
+// whatever shrinking left of the questions, since a number that is too high passes through the
+// right one.
+func TestCountsAreAskedAtRest(t *testing.T) {
+	p := plan{asks: []ask{{2, "expect calls S"}}}
+	for _, line := range []string{"agent a", "declare a m S", "start c1: call a echo"} {
+		f, err := scenarios.Parse("x.txtar", []byte("server S tools=echo\nagent a\ndeclare a m S\nstart c1: call a echo\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range f.Lines {
+			if l.Command != nil && l.Command.String() == line {
+				p.ops = append(p.ops, l.Command)
+			}
+		}
+	}
+	s, err := p.write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(scenarios.Format(s.file))
+	if want := "start c1: call a echo\nexpect result c1 = ok\nexpect calls S = 1\n"; !strings.HasSuffix(text, want) {
+		t.Errorf("the script does not end with %q:\n%s", want, text)
+	}
+}

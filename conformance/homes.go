@@ -182,7 +182,7 @@ func (r *rig) refusesToStart(ctx context.Context, home string) (string, error) {
 	}
 	defer d.kill()
 	if err := d.await(ctx); err != nil {
-		return "", failf("a daemon that cannot serve keeps running")
+		return "", failf("a daemon whose home cannot be its own keeps running")
 	}
 	words := d.log.last(2)
 	switch {
@@ -190,7 +190,7 @@ func (r *rig) refusesToStart(ctx context.Context, home string) (string, error) {
 		return "", failf("a daemon that cannot serve ended with exit code 0")
 	case d.exitCode() < 0:
 		return "", failf("a daemon that cannot serve crashed: %s", d.cmd.ProcessState)
-	case !strings.Contains(words, home):
+	case !strings.Contains(d.log.last(maxLines), home): // a backtrace may come behind it
 		return "", failf("a daemon that cannot serve does not name its home: %q", r.say(words))
 	}
 	return oneLine(r.say(words)), nil

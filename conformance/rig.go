@@ -107,6 +107,9 @@ func (r *rig) makeDir() (err error) {
 	if r.dir, err = os.MkdirTemp("", "mf"); err != nil {
 		return fmt.Errorf("no room for a daemon's home: %w", err)
 	}
+	if r.dir, err = filepath.Abs(r.dir); err != nil { // TMPDIR may be relative, and others have another directory
+		return fmt.Errorf("the directory of a daemon's home cannot be named: %w", err)
+	}
 	r.guard.Watch(r.dir)
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // rerun is the command line that runs a check of this target again, up to the flag -check, for
-// whoever gave none. It shows neither the values of variables nor the directories of this
-// machine. A driver is Go code and has no command line.
+// whoever gave none. It shows neither the values of variables and of flags that hold secrets nor
+// the directories of this machine. A driver is Go code and has no command line.
 func (t Target) rerun() string {
 	words := []string{"mayfly certify"}
 	add := func(flag, value string) { words = append(words, flag, "'"+strings.ReplaceAll(value, "'", `'\''`)+"'") }
@@ -46,11 +46,30 @@ func (t Target) written() string {
 		}
 		words = append(words, key+"="+value)
 	}
+	secret := false // the word before says so
 	for _, w := range t.Argv {
-		if filepath.IsAbs(w) {
+		flag, value, assigned := strings.Cut(w, "=")
+		switch {
+		case secret && !strings.Contains(w, "{"):
+			w = "***"
+		case assigned && namesSecret(flag) && !strings.Contains(value, "{"):
+			w = flag + "=***"
+		case filepath.IsAbs(w):
 			w = filepath.Base(w)
 		}
+		secret = !assigned && strings.HasPrefix(flag, "-") && namesSecret(flag)
 		words = append(words, w)
 	}
 	return strings.Join(words, " ")
+}
+
+// namesSecret says whether a flag or a variable is of the kind that holds a secret.
+func namesSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"token", "secret", "password", "passwd", "key", "auth", "credential", "bearer"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
 }

@@ -23,6 +23,8 @@ func TestRerunNamesTheTarget(t *testing.T) {
 		{Embedded("/opt/bin/mayfly"), "mayfly certify"},
 		{Target{Driver: func() adapter.Driver { return nil }}, "mayfly certify"},
 		{told, "mayfly certify -target 'exec:HOME={home} TOKEN=*** daemon -home {home}' -socket 's' -config 'c.toml' -template FILE"},
+		{Target{Argv: []string{"d", "--api-key", "abc", "-v", "PASSWORD=abc", "--auth=abc", "--token", "{home}"}, Socket: DefaultSocket},
+			"mayfly certify -target 'exec:d --api-key *** -v PASSWORD=*** --auth=*** --token {home}'"},
 		{Target{Argv: []string{"./it's"}, Adapter: true}, `mayfly certify -target 'adapter:./it'\''s'`},
 		{Target{Network: "tcp", Address: "127.0.0.1:7", Model: "127.0.0.1:8"}, "mayfly certify -target 'tcp:127.0.0.1:7' -model '127.0.0.1:8'"},
 	} {

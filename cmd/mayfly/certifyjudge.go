@@ -190,6 +190,9 @@ func rejudge(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "mayfly certify rejudge: %v\n", err)
 		return exitHarness
 	}
+	if was, is := capture.Catalogue(), conformance.CatalogueHash(); was != is {
+		fmt.Fprintf(stderr, "mayfly certify rejudge: the capture is of catalogue %s and this mayfly has %s: what was run is judged by the rules of today, and requirements that came since were never tried\n", was, is)
+	}
 	report := capture.Report()
 	problems := report.Expect(also.list, time.Now())
 	if err := errors.Join(also.sign(report, dir), showAgain(report, *asJSON, dir, stdout, stderr)); err != nil {
