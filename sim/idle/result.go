@@ -115,3 +115,60 @@ type Summary struct {
 	Runs      []Result            `json:"runs"`
 	Estimates map[string]Estimate `json:"estimates"`
 }
+
+// add adds sums; peaks of parts need not come together, so that of the whole is left alone.
+func (m *Measures) add(x *Measures) {
+	m.Calls += x.Calls
+	m.Cold += x.Cold
+	m.Delayed += x.Delayed
+	m.Spawns += x.Spawns
+	m.Woken += x.Woken
+	m.Retries += x.Retries
+	m.FailedStarts += x.FailedStarts
+	m.FailedCalls += x.FailedCalls
+	m.Refused += x.Refused
+	m.Overloaded += x.Overloaded
+	m.Lost += x.Lost
+	m.Stops += x.Stops
+	m.Crashes += x.Crashes
+	m.Gaps += x.Gaps
+	m.ColdGaps += x.ColdGaps
+	m.Outlived += x.Outlived
+	m.ProcessNanos += x.ProcessNanos
+	m.IdleNanos += x.IdleNanos
+	m.FailedNanos += x.FailedNanos
+	m.OutlivedNanos += x.OutlivedNanos
+	m.WaitNanos += x.WaitNanos
+	m.MiBNanos += x.MiBNanos
+}
+
+// per divides, and is 0 where there is nothing to divide by.
+func per(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// ColdRatio is the share of calls that began a start.
+func (m *Measures) ColdRatio() float64 { return per(float64(m.Cold), float64(m.Calls)) }
+
+// DelayedRatio is the share of calls that waited for a start, their own or another's.
+func (m *Measures) DelayedRatio() float64 { return per(float64(m.Delayed), float64(m.Calls)) }
+
+// FailedRatio is the share of calls that got no session.
+func (m *Measures) FailedRatio() float64 { return per(float64(m.FailedCalls), float64(m.Calls)) }
+
+// ProcessSeconds is time × processes.
+func (m *Measures) ProcessSeconds() float64 { return m.ProcessNanos.Seconds() }
+
+// MeanProcesses is how many there were on average over a span.
+func (m *Measures) MeanProcesses(span time.Duration) float64 {
+	return per(float64(m.ProcessNanos), float64(span))
+}
+
+// MiBHours is time × memory.
+func (m *Measures) MiBHours() float64 { return m.MiBNanos.Seconds() / 3600 }
+
+// PerHour is a count over a span, in an hour.
+func PerHour(n uint64, span time.Duration) float64 { return per(float64(n), span.Hours()) }
