@@ -2,6 +2,7 @@ package idle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -26,6 +27,7 @@ type engine struct {
 	now, warm, end int64
 	steps          uint64
 	agenda         agenda
+	sources        []traffic.Stream
 	streams        []stream
 	open           bool
 	whole          bool // one stream for all tenants
@@ -101,21 +103,10 @@ func run(ctx context.Context, c Config) (Result, error) {
 	if err := c.Validate(); err != nil {
 		return Result{}, err
 	}
-	e, err := newEngine(c)
+	e := newEngine(c)
+	err := errors.Join(e.play(ctx), traffic.Close(e.sources))
 	if err != nil {
 		return Result{}, err
-	}
-	for n := 0; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return Result{}, context.Cause(ctx)
-		}
-		more, err := e.advance()
-		if err != nil {
-			return Result{}, err
-		}
-		if !more {
-			break
-		}
 	}
 	if err := e.audit(); err != nil {
 		return Result{}, err
@@ -123,7 +114,22 @@ func run(ctx context.Context, c Config) (Result, error) {
 	return e.result(), nil
 }
 
-func newEngine(c Config) (*engine, error) {
+// play runs to the end.
+func (e *engine) play(ctx context.Context) error {
+	if err := e.setStreams(); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if more, err := e.advance(); err != nil || !more {
+			return err
+		}
+	}
+}
+
+func newEngine(c Config) *engine {
 	if c.Policy == nil {
 		c.Policy = RFC{}
 	}
@@ -134,14 +140,13 @@ func newEngine(c Config) (*engine, error) {
 		spare: map[uint64]int32{}, shared: map[uint64]int32{}, bySlot: make([]int32, 1)}
 	e.auditor, _ = e.subject.(sim.Auditor)
 	e.rng = rand.New(&e.pcg)
-	e.last = 0
 	if c.Bucket > 0 {
 		e.over = make([]float64, (c.For+c.Bucket-1)/c.Bucket)
 	}
 	e.bound.BreakEven = c.BreakEven.Seconds()
 	e.setClasses()
 	e.setPolicy()
-	return e, e.setStreams()
+	return e
 }
 
 func (e *engine) setPolicy() {
@@ -169,6 +174,7 @@ func (e *engine) setStreams() error {
 	if err != nil {
 		return fmt.Errorf("traffic %s: %w", e.cfg.Traffic.Name(), err)
 	}
+	e.sources = streams
 	e.streams, e.whole = make([]stream, len(streams)), len(streams) == 1
 	for i, s := range streams {
 		e.streams[i].from = s
