@@ -161,6 +161,10 @@ func TestLimits(t *testing.T) {
 	near(t, "stop at once", Cold(e, 0, 0), 1, 0)
 	near(t, "unused life", UnusedLife(1800, 450), 2025, 0)
 	near(t, "reaped life of rare calls", ReapedLife(perHour(1e-6), 1800, 450), UnusedLife(1800, 450), 1e-6)
+	for _, x := range []float64{0.015, 0.0199, 0.0201} { // where the series hands over
+		near(t, "mean below", meanBelow(x), 1/x-1/math.Expm1(x), 1e-12)
+		near(t, "complement", exprelComplement(x), 1-exprel(-x), 1e-12)
+	}
 	near(t, "n calls", ColdOf(5, 0.25), 2, 0)
 	near(t, "no calls", ColdOf(0, 0.25), 0, 0)
 }
