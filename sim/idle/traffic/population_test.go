@@ -77,20 +77,22 @@ func TestSeedsAloneDecide(t *testing.T) {
 		}
 		down := func(n int) []int { o := up(n); slices.Reverse(o); return o }
 		want := one(1, up, 1)
-		if d := cmp.Diff(want, one(1, down, 1)); d != "" {
-			t.Errorf("%s: read from the last stream: %s", spec, d)
+		if got := one(1, down, 1); !same(got, want) {
+			t.Errorf("%s: read from the last stream: %s", spec, cmp.Diff(want, got))
 		}
-		if d := cmp.Diff(want, one(1, up, calls)); d != "" {
-			t.Errorf("%s: read in turns: %s", spec, d)
+		if got := one(1, up, calls); !same(got, want) {
+			t.Errorf("%s: read in turns: %s", spec, cmp.Diff(want, got))
 		}
-		if spec != "cron" && cmp.Equal(want, one(2, up, 1)) {
+		if same(want, one(2, up, 1)) {
 			t.Errorf("%s: another seed makes the same calls", spec)
 		}
-		if len(want) > 1 && cmp.Equal(gaps(want[0]), gaps(want[1])) && spec[:5] != "fixed" {
+		if len(want) > 1 && slices.Equal(gaps(want[0]), gaps(want[1])) && spec[:5] != "fixed" {
 			t.Errorf("%s: two streams make the same calls", spec)
 		}
 	}
 }
+
+func same(a, b [][]Call) bool { return slices.EqualFunc(a, b, slices.Equal[[]Call]) }
 
 func gaps(calls []Call) (out []time.Duration) {
 	for i := 1; i < len(calls); i++ {

@@ -196,25 +196,29 @@ func (r *Replay) Next(time.Duration) (Call, bool, error) {
 // fail ends the replay with an error, which it keeps returning.
 func (r *Replay) fail(err error) error {
 	r.err = err
-	return errors.Join(fmt.Errorf("%s: %w", r.trace.name, err), r.Close())
+	return errors.Join(fmt.Errorf("%s: %w", r.trace.name, err), r.release())
 }
 
 func (r *Replay) end() error {
 	if !r.given {
 		return r.fail(errors.New("it is empty: there is no call in it"))
 	}
-	return r.Close()
+	return r.release()
 }
 
-// Close ends the replay.
+// Close ends the replay. It does nothing after its end.
 func (r *Replay) Close() error {
-	if r.src == nil {
-		return nil
-	}
-	src := r.src
-	r.src = nil
-	if r.err == nil {
+	if r.src != nil {
 		r.err = errors.New("the replay was closed")
+	}
+	return r.release()
+}
+
+// release closes the file, once.
+func (r *Replay) release() error {
+	src := r.src
+	if r.src = nil; src == nil {
+		return nil
 	}
 	return src.Close()
 }

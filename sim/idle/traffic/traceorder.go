@@ -1,7 +1,6 @@
 package traffic
 
 import (
-	"container/heap"
 	"fmt"
 	"time"
 )
@@ -42,7 +41,7 @@ func (o *order) push(e entry) error {
 			return &lateError{at: e.at, than: o.oldest.at, line: o.oldest.line, held: true}
 		}
 		if e.at < o.newest.at {
-			heap.Push(&o.late, e)
+			o.late.push(e)
 			return nil
 		}
 	}
@@ -88,7 +87,7 @@ func (o *order) pop() (entry, bool) {
 		return e, false
 	}
 	if o.n == 0 || len(o.late) > 0 && before(o.late[0], o.ring[o.head]) {
-		heap.Pop(&o.late)
+		o.late.pop()
 	} else {
 		o.head = (o.head + 1) & (len(o.ring) - 1)
 		o.n--
@@ -99,16 +98,35 @@ func (o *order) pop() (entry, bool) {
 
 func before(a, b entry) bool { return a.at < b.at || a.at == b.at && a.line < b.line }
 
-// entries is a heap.
+// entries is a heap. It is written out because the standard library's boxes what it moves.
 type entries []entry
 
-func (h entries) Len() int           { return len(h) }
-func (h entries) Less(i, j int) bool { return before(h[i], h[j]) }
-func (h entries) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *entries) Push(x any)        { *h = append(*h, x.(entry)) }
-func (h *entries) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	*h = (*h)[:last]
-	return e
+func (h *entries) push(e entry) {
+	*h = append(*h, e)
+	a := *h
+	for i := len(a) - 1; i > 0 && before(a[i], a[(i-1)/2]); i = (i - 1) / 2 {
+		a[i], a[(i-1)/2] = a[(i-1)/2], a[i]
+	}
+}
+
+// pop removes the first.
+func (h *entries) pop() {
+	a := *h
+	last := len(a) - 1
+	a[0] = a[last]
+	a = a[:last]
+	*h = a
+	for i := 0; ; {
+		least := i
+		for _, child := range []int{2*i + 1, 2*i + 2} {
+			if child < last && before(a[child], a[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		a[i], a[least] = a[least], a[i]
+		i = least
+	}
 }
