@@ -9,8 +9,10 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly/internal/measure"
@@ -31,8 +33,8 @@ Nothing is called but tools/list, unless -call says so. Values of -env, -env-fro
 -header-from are shown nowhere; those on a command line are seen by others on the machine, so
 prefer the -from flags. Words of COMMAND that look like secrets are masked in the profile.
 
-Exit codes: 0 measured, 1 no start succeeded, 2 usage, 3 the server could not even be started or
-not be stopped, 4 interrupted: what was measured until then is written, if anything was.
+Exit codes: 0 measured, 1 no start succeeded, and the file of -o is left as it was, 2 usage, 3 the server could not even
+be started or not be stopped, 4 interrupted: what was measured until then is written, if any was.
 
 `
 
@@ -214,6 +216,8 @@ func (f *measureFlags) run(ctx context.Context, stdout, stderr io.Writer) int {
 	if _, stop, err := stdio.Subreaper(); err == nil { // else orphans go to the init of the system
 		defer stop()
 	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // a closed terminal leaves no server either
+	defer stop()
 	f.Progress = progressOn(stderr, f.Starts)
 	p, err := measure.Run(ctx, f.Config)
 	interrupted := err != nil && ctx.Err() != nil
@@ -247,6 +251,9 @@ func (f *measureFlags) emit(p *profile.Profile, data []byte, out *output, stdout
 	}
 	if !f.json {
 		p.Write(table)
+	}
+	if p.Succeeded() == 0 || p.Failed() == 1 {
+		return nil // a profile that was there before is worth more
 	}
 	return out.keep(data)
 }

@@ -76,9 +76,6 @@ func Decode(r io.Reader) (*Profile, error) {
 	if err := dec.Decode(&f); err != nil {
 		return nil, fmt.Errorf("profile: %w", err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("profile: something follows the profile's object; a file holds one")
-	}
 	p := &f.Profile
 	if err := p.check(); err != nil {
 		return nil, err
@@ -87,7 +84,7 @@ func Decode(r io.Reader) (*Profile, error) {
 }
 
 // checkHeader says what a file is before its fields are looked at, since another version has
-// others.
+// others. It refuses what is not one JSON value.
 func checkHeader(data []byte) error {
 	var head struct {
 		Format  string `json:"format"`

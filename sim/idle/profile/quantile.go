@@ -2,6 +2,7 @@ package profile
 
 import (
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -52,12 +53,7 @@ func estimate(sorted []float64, q float64) Estimate {
 func ranks(n int, q float64) (low, high int) {
 	tail := (1 - Confidence) / 2
 	below := distuv.Binomial{N: float64(n), P: q}
-	for low < n && below.CDF(float64(low)) <= tail {
-		low++
-	}
-	high = n + 1
-	for high > 1 && 1-below.CDF(float64(high-2)) <= tail {
-		high--
-	}
+	low = sort.Search(n, func(k int) bool { return below.CDF(float64(k)) > tail })
+	high = 1 + sort.Search(n, func(k int) bool { return 1-below.CDF(float64(k)) <= tail })
 	return low, high
 }

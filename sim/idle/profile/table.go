@@ -12,7 +12,7 @@ import (
 func (p *Profile) Write(w io.Writer) {
 	target := p.Server.URL
 	if target == "" {
-		target = strings.Join(p.Server.Command, " ")
+		target = commandLine(p.Server.Command)
 	}
 	fmt.Fprintf(w, "%s: %s\n", p.Class, target)
 	s := p.Summary()
@@ -147,4 +147,15 @@ func (p *Profile) Succeeded() (n int) {
 		}
 	}
 	return n
+}
+
+// commandLine joins words so that they can be told apart.
+func commandLine(words []string) string {
+	shown := make([]string, len(words))
+	for i, w := range words {
+		if shown[i] = w; w == "" || strings.ContainsAny(w, " \t\n\"'\\$;&|<>()*?") {
+			shown[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(shown, " ")
 }

@@ -16,11 +16,15 @@ const (
 
 // Warnings say in words what makes the numbers less than they look.
 func (p *Profile) Warnings() []string {
+	looks := []func(*Profile) string{(*Profile).warnShort, (*Profile).warnLoad}
+	if good, _ := p.connects(); len(good) > 0 {
+		looks = []func(*Profile) string{
+			(*Profile).warnShort, (*Profile).warnFailed, (*Profile).warnFirst, (*Profile).warnFew, (*Profile).warnLoad,
+			(*Profile).warnTimer, (*Profile).warnWarm, (*Profile).warnMemory, (*Profile).warnStop,
+		}
+	}
 	var out []string
-	for _, look := range []func(*Profile) string{
-		(*Profile).warnShort, (*Profile).warnFailed, (*Profile).warnFirst, (*Profile).warnFew, (*Profile).warnLoad,
-		(*Profile).warnTimer, (*Profile).warnWarm, (*Profile).warnMemory, (*Profile).warnStop,
-	} {
+	for _, look := range looks {
 		if text := look(p); text != "" {
 			out = append(out, text)
 		}
@@ -46,7 +50,7 @@ func (p *Profile) warnFailed() string {
 func (p *Profile) warnFirst() string {
 	good, _ := p.connects()
 	switch {
-	case p.First == nil || len(good) == 0:
+	case p.First == nil:
 		return ""
 	case !p.First.OK:
 		return "the first start failed and others did not: it may have filled a cache, as every first start on a machine will have to"
@@ -61,17 +65,13 @@ func (p *Profile) warnFirst() string {
 
 func (p *Profile) warnFew() string {
 	good, _ := p.connects()
-	for i := len(quantiles) - 1; i >= 0; i-- {
-		if len(good) >= Needs(quantiles[i]) {
-			break
-		}
-		if i == 0 {
-			return fmt.Sprintf("%d starts are too few even for a median; -n %d would do, -n %d for a p99", len(good), Needs(0.5), Needs(0.99))
-		}
-	}
-	if n := len(good); n < Needs(0.95) {
+	switch n := len(good); {
+	case n < Needs(0.5):
+		return fmt.Sprintf("%d starts are too few even for an interval of the median; -n %d would do, -n %d for p95, -n %d for p99",
+			n, Needs(0.5), Needs(0.95), Needs(0.99))
+	case n < Needs(0.95):
 		return fmt.Sprintf("%d starts are too few to bound a p95 or a p99 from above; -n %d would do for p95, -n %d for p99", n, Needs(0.95), Needs(0.99))
-	} else if n < Needs(0.99) {
+	case n < Needs(0.99):
 		return fmt.Sprintf("%d starts are too few to bound a p99 from above; -n %d would do", n, Needs(0.99))
 	}
 	return ""
@@ -88,7 +88,7 @@ func (p *Profile) warnLoad() string {
 func (p *Profile) warnTimer() string {
 	good, _ := p.connects()
 	over := p.Machine.Timer.P99
-	if len(good) == 0 || over <= timerFloor || over <= timerShare*pick(good, 0.5) {
+	if over <= timerFloor || over <= timerShare*pick(good, 0.5) {
 		return ""
 	}
 	return fmt.Sprintf("noise: of %d control timers that ran during connects the p99 was late by %v and the worst by %v, while the median connect took %v; "+

@@ -73,6 +73,14 @@ func (c Config) Check() error {
 // it ended, and else says why the server could not even be started, or could not be stopped.
 // With an error the profile may be nil.
 func Run(ctx context.Context, c Config) (*profile.Profile, error) {
+	l := lifecycle.DefaultConfig()
+	return measureWith(ctx, c, ladder{
+		{transport.StageClose, l.CloseGrace}, {transport.StageTerminate, l.TerminateGrace}, {transport.StageKill, l.KillGrace},
+	})
+}
+
+// measureWith is Run with a ladder.
+func measureWith(ctx context.Context, c Config, l ladder) (*profile.Profile, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
@@ -81,11 +89,10 @@ func Run(ctx context.Context, c Config) (*profile.Profile, error) {
 		return nil, fmt.Errorf("a directory for records: %w", err)
 	}
 	defer os.RemoveAll(records)
-	l := lifecycle.DefaultConfig()
 	r := &run{
 		Config: c,
 		dialer: transport.Mux{Stdio: stdio.New(stdio.Options{Records: records}), HTTP: streamable.New(streamable.Options{})},
-		ladder: ladder{{transport.StageClose, l.CloseGrace}, {transport.StageTerminate, l.TerminateGrace}, {transport.StageKill, l.KillGrace}},
+		ladder: l,
 		timer:  startTimer(),
 		veil:   newVeil(c.Target),
 	}
@@ -262,11 +269,14 @@ func (r *run) failed(s *profile.Start, session transport.Session, err error, lat
 	}
 	switch {
 	case late:
-		s.Failure = fmt.Sprintf("no tool list within the timeout of %v", r.Timeout)
-		if session != nil && s.HeardMS == 0 {
-			s.Failure += ", and no message at all"
+		if session == nil {
+			s.Phase = "connect" // it could be begun: the machine was slow
 		}
+		s.Failure = fmt.Sprintf("no tool list within the timeout of %v", r.Timeout)
 		if session != nil {
+			if s.HeardMS == 0 {
+				s.Failure += ", and no message at all"
+			}
 			s.Failure = r.veil.text(s.Failure + stderrOf(session))
 		}
 	case ok && e.Hint != "":
