@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +91,9 @@ func renews(law func(*args) (Law, error)) func(*args, Population) (Traffic, erro
 func poisson(rate float64) (Law, error) {
 	if err := positive("poisson", "rate", rate); err != nil {
 		return nil, err
+	}
+	if 1/rate > maxSeconds {
+		return nil, errors.New("poisson: rate is less than one call a century")
 	}
 	return Exponential(1 / rate)
 }

@@ -26,13 +26,13 @@ type deterministic struct{ every float64 }
 
 // Deterministic is the same time always.
 func Deterministic(every float64) (Law, error) {
-	if err := seconds("deterministic", "every", every); err != nil {
+	if err := seconds("fixed", "every", every); err != nil {
 		return nil, err
 	}
 	return deterministic{every}, nil
 }
 
-func (l deterministic) String() string            { return fmt.Sprintf("deterministic(every %gs)", l.every) }
+func (l deterministic) String() string            { return fmt.Sprintf("fixed(every %gs)", l.every) }
 func (l deterministic) Mean() float64             { return l.every }
 func (l deterministic) Draw(*rand.PCG) float64    { return l.every }
 func (l deterministic) Start(g *rand.PCG) float64 { return float64(l.every * unit(g)) }
