@@ -442,3 +442,14 @@ func BenchmarkTrace(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTenMillionLines reads that many and reports the largest live heap.
+func BenchmarkTenMillionLines(b *testing.B) {
+	for name, json := range map[string]bool{"csv": false, "jsonl": true} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				b.ReportMetric(float64(live(b, 10_000_000, json))/(1<<20), "MiB-live")
+			}
+		})
+	}
+}
