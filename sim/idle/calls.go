@@ -13,7 +13,7 @@ func (e *engine) called(i int32) error {
 	s.next = false
 	at := e.peerOf(c.Tenant, c.Peer)
 	if e.view != nil {
-		e.view.note(at, i)
+		e.view.noteCaller(at, c.Tenant)
 	}
 	p := &e.peers[at]
 	k := &e.classes[p.Class]
@@ -74,7 +74,7 @@ func (e *engine) closeGap(p *peer, k *class, gap int64, counted bool) {
 	}
 	stopped := p.reaped || p.phase != up
 	p.idle, p.reaped = 0, false
-	if !counted {
+	if !counted || p.failed { // a call that is refused ends no gap: nothing could have been kept for it
 		return
 	}
 	k.Gaps++
@@ -179,6 +179,7 @@ func (e *engine) answered(r *lifecycle.Reply) error {
 	if r.Kind == lifecycle.ReplyReady {
 		p.inFlight++
 		f.admitted = true
+		e.streams[f.stream].ends = e.now + f.takes
 		e.agenda.add(makeEvent(e.now+f.takes, evDone, int32(r.Ticket.Slot()), serialOf(f.ticket)))
 		return nil
 	}

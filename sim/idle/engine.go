@@ -65,6 +65,7 @@ type stream struct {
 	from traffic.Stream
 	call traffic.Call // the next one, or the one under way
 	next bool         // it is yet to come
+	ends int64        // when the last one that was admitted ends
 	talk talk
 }
 
@@ -205,6 +206,9 @@ func (e *engine) draw(i int32, after int64) error {
 		return fmt.Errorf("traffic %s: stream %d has a call at %v that takes %v; use 0 or more", e.cfg.Traffic.Name(), i, c.At, c.Takes)
 	}
 	s.call, s.next = c, true
+	if e.view != nil {
+		e.view.note(c.Tenant, i)
+	}
 	if int64(c.At) < e.end {
 		e.agenda.add(makeEvent(int64(c.At), evCall, i, 0))
 	}

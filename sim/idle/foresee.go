@@ -1,6 +1,7 @@
 package idle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/sim/idle/traffic"
@@ -9,7 +10,8 @@ import (
 // foresight reads streams ahead of time, for a policy that is told the future.
 type foresight struct {
 	ahead   []lookahead // by stream
-	callers [][]int32   // streams, by the peer that they have called
+	streams [][]int32   // by the tenant that they are of
+	tenants [][]uint32  // by the peer that they have called
 }
 
 // lookahead is what was read of a stream before its time: calls, each with the time since the end of the one before.
@@ -28,25 +30,32 @@ type ahead struct {
 	end  int64 // when it was foreseen to end
 }
 
-// note remembers who calls a peer.
-func (v *foresight) note(peer, stream int32) {
-	for int(peer) >= len(v.callers) {
-		v.callers = append(v.callers, nil)
-	}
-	for _, s := range v.callers[peer] {
-		if s == stream {
-			return
-		}
-	}
-	v.callers[peer] = append(v.callers[peer], stream)
+// note remembers whose stream it is, and noteCaller who calls a peer.
+func (v *foresight) note(tenant uint32, stream int32) { v.streams = gather(v.streams, tenant, stream) }
+
+func (v *foresight) noteCaller(peer int32, tenant uint32) {
+	v.tenants = gather(v.tenants, uint32(peer), tenant)
 }
 
-// foresee looks for the next call of a peer in the streams that have called it.
+// gather adds to one of many short sets.
+func gather[T comparable](sets [][]T, at uint32, x T) [][]T {
+	for int(at) >= len(sets) {
+		sets = append(sets, nil)
+	}
+	if !slices.Contains(sets[at], x) {
+		sets[at] = append(sets[at], x)
+	}
+	return sets
+}
+
+// foresee looks for the next call of a peer in the streams of the tenants that have called it.
 func (e *engine) foresee(p Peer, until time.Duration) (at time.Duration, ok bool) {
 	best := int64(until)
-	for _, i := range e.view.callers[p.ID] {
-		if x := e.foreseeIn(i, p.ID, best); x < best {
-			best, ok = x, true
+	for _, who := range e.view.tenants[p.ID] {
+		for _, i := range e.view.streams[who] {
+			if x := e.foreseeIn(i, p.ID, best); x < best {
+				best, ok = x, true
+			}
 		}
 	}
 	return time.Duration(best), ok
@@ -56,7 +65,7 @@ func (e *engine) foresee(p Peer, until time.Duration) (at time.Duration, ok bool
 // what comes is as late as the stream is now.
 func (e *engine) foreseeIn(i, peer int32, until int64) int64 {
 	s, l := &e.streams[i], &e.view.ahead[i]
-	late := e.now - l.taken.end
+	late := max(s.ends, e.now) - l.taken.end
 	if s.next {
 		if e.claimed(s.call.Tenant, s.call.Peer) == peer {
 			return max(int64(s.call.At), e.now)

@@ -119,8 +119,8 @@ type rule struct {
 	seen  *[]time.Duration // gaps that were told, -1 if unknown
 }
 
-func (rule) Name() string          { return "rule" }
-func (r rule) Start(Env) Keeper    { return r }
+func (rule) Name() string       { return "rule" }
+func (r rule) Start(Env) Keeper { return r }
 
 func (r rule) Called(_ Peer, _, gap time.Duration, known bool) {
 	if !known {
