@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,12 +17,14 @@ import (
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly/internal/measure"
+	"github.com/mayfly-mcp/mayfly/core/regfile"
 	"github.com/mayfly-mcp/mayfly/core/transport/stdio"
 	"github.com/mayfly-mcp/mayfly/sim/idle/profile"
 )
 
 const idleMeasureUsage = `usage: mayfly idle measure [flags] -- COMMAND ARGUMENTS...
        mayfly idle measure [flags] URL
+       mayfly idle measure -show FILE
 
 Starts an MCP server again and again, as the daemon would, and measures how long a dispatch waits
 for it, how fast it answers once it is warm, what memory its processes take and how it stops. The
@@ -42,7 +45,7 @@ be started or not be stopped, 4 interrupted: what was measured until then is wri
 type measureFlags struct {
 	measure.Config
 	env, envFrom, header, headerFrom words
-	args, out                        string
+	args, out, show                  string
 	json                             bool
 }
 
@@ -60,6 +63,7 @@ func (f *measureFlags) define(fs *flag.FlagSet) {
 	fs.Var(&f.headerFrom, "header-from", "`NAME=VARIABLE`: likewise, with the value of a variable of the environment of this command")
 	fs.StringVar(&f.out, "o", "", "write the profile to this `FILE`")
 	fs.BoolVar(&f.json, "json", false, "print the profile and no table")
+	fs.StringVar(&f.show, "show", "", "measure nothing; print the table of the profile in this `FILE`")
 }
 
 // words are the values of a flag that may be repeated. They may be secrets: no value is refused
@@ -83,6 +87,10 @@ func runIdleMeasure(ctx context.Context, args []string, _ io.Reader, stdout, std
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
 		err = errReported
+	case f.show != "" && (fs.NFlag() > 1 || fs.NArg() > 0):
+		err = errors.New("-show goes with nothing else")
+	case f.show != "":
+		return showProfile(f.show, stdout, stderr)
 	default:
 		err = f.settle(args, fs.Args())
 	}
@@ -90,6 +98,29 @@ func runIdleMeasure(ctx context.Context, args []string, _ io.Reader, stdout, std
 		return misused(stderr, fs.Name(), err)
 	}
 	return f.run(ctx, stdout, stderr)
+}
+
+// readProfile reads the profile of a measured server.
+func readProfile(path string) (*profile.Profile, error) {
+	data, err := regfile.Read(path, profile.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	p, err := profile.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+func showProfile(path string, stdout, stderr io.Writer) int {
+	p, err := readProfile(path)
+	if err != nil {
+		fmt.Fprintf(stderr, "mayfly idle measure: %v\n", err)
+		return inputCode(err)
+	}
+	p.Write(stdout)
+	return exitOK
 }
 
 // settle makes a configuration of flags and arguments. No error of it quotes a value.

@@ -214,6 +214,13 @@ func TestRanks(t *testing.T) {
 			t.Errorf("ranks(%d, %v) are %d and %d, want %d and %d", tt.n, tt.q, low, high, tt.low, tt.high)
 		}
 	}
+	six := []float64{1, 2, 3, 4, 5, 6}
+	if e := estimate(six, 0.5); e.Value != 3 || e.Low == nil || *e.Low != 1 || e.High == nil || *e.High != 6 {
+		t.Errorf("the median of six is %+v", e)
+	}
+	if e := estimate(six[:5], 0.5); e.Value != 3 || e.Low != nil || e.High != nil {
+		t.Errorf("the median of five is %+v", e)
+	}
 	for n := 1; n < 400; n++ {
 		for _, q := range quantiles {
 			if low, high := ranks(n, q); (low >= 1 && high <= n) != (n >= Needs(q)) {

@@ -16,8 +16,8 @@ func (p *Profile) Write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%s: %s\n", p.Class, target)
 	s := p.Summary()
-	fmt.Fprintf(w, "%d starts, %d failed%s; %d cores, load %.2f before and %.2f after\n",
-		s.N, s.Failed, p.firstWords(), p.Machine.Procs, p.Machine.LoadBefore, p.Machine.LoadAfter)
+	fmt.Fprintf(w, "%d %s, %d failed%s; %d cores, load %.2f before and %.2f after\n",
+		s.N, plural(s.N), s.Failed, p.firstWords(), p.Machine.Procs, p.Machine.LoadBefore, p.Machine.LoadAfter)
 	if len(s.Rows) > 0 {
 		fmt.Fprintln(w)
 		s.table(w)
@@ -30,6 +30,13 @@ func (p *Profile) Write(w io.Writer) {
 	for _, text := range warnings {
 		fmt.Fprintf(w, "  - %s\n", text)
 	}
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "start"
+	}
+	return "starts"
 }
 
 // firstWords says how the first start went.

@@ -27,8 +27,8 @@
 // # Promises
 //
 // Every wait has a bound: the connect and each warm call the timeout, the stop the three graces.
-// What the server writes is bounded by the transports. When ctx ends, the ladder begins at SIGTERM,
-// and Run returns when nothing is left, with what was measured so far. Secrets of Target are in no
+// What the server writes is bounded by the transports. When ctx ends, SIGTERM
+// is sent without waiting, and Run returns when nothing is left, with what was measured so far. Secrets of Target are in no
 // profile and no error: env values, headers, and words of the command that look like secrets.
 //
 // # What is not promised

@@ -16,7 +16,7 @@ type ladder []struct {
 }
 
 // stop ends a session, and writes down how long that took and which rung did it. When ctx has
-// ended, somebody is waiting: the ladder begins at SIGTERM, which closes the input as well.
+// ended, somebody is waiting: SIGTERM follows the end of the input at once.
 func (l ladder) stop(ctx context.Context, session transport.Session, s *profile.Start) error {
 	begin := time.Now()
 	select {
@@ -26,9 +26,6 @@ func (l ladder) stop(ctx context.Context, session transport.Session, s *profile.
 	default:
 	}
 	for _, rung := range l {
-		if rung.stage == transport.StageClose && ctx.Err() != nil {
-			continue
-		}
 		session.Stop(rung.stage)
 		if ended(ctx, session, rung.stage, rung.grace) {
 			s.StopRung, s.StopMS = rung.stage.String(), profile.Millis(time.Since(begin))
