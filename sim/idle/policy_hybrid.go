@@ -119,9 +119,9 @@ func (k *hybrid) Idle(p Peer, now time.Duration) Decision {
 	}
 }
 
-// scaled multiplies nanoseconds, cut at the longest timeout.
+// scaled multiplies nanoseconds, rounded, cut at the longest timeout.
 func scaled(ns, by float64) time.Duration {
-	return time.Duration(min(float64(ns*by), float64(maxTimeout)))
+	return time.Duration(min(float64(ns*by)+0.5, float64(maxTimeout)))
 }
 
 // window is the decision to have a peer running between two ages of its idle period. One that would begin at once is
