@@ -273,10 +273,10 @@ func (r *run) failed(s *profile.Start, session transport.Session, err error, lat
 			s.Phase = "connect" // it could be begun: the machine was slow
 		}
 		s.Failure = fmt.Sprintf("no tool list within the timeout of %v", r.Timeout)
+		if s.HeardMS == 0 {
+			s.Failure += ", and no message at all"
+		}
 		if session != nil {
-			if s.HeardMS == 0 {
-				s.Failure += ", and no message at all"
-			}
 			s.Failure = r.veil.text(s.Failure + stderrOf(session))
 		}
 	case ok && e.Hint != "":

@@ -197,7 +197,7 @@ func TestFailures(t *testing.T) {
 		{"refusal", "JSON-RPC error 3: failed", at(observer.RPCError, 0), false},
 		{"flood", "more than 16777216 bytes", at(observer.Large, 20<<20), false},
 		{"hang", "no tool list within the timeout", at(observer.Hang, 0), true},
-		{"deaf", "no tool list within the timeout", observer.Behaviour{Hold: []observer.Point{observer.Spawn}, IgnoreTerm: true}, true},
+		{"deaf", "no tool list within the timeout of 200ms, and no message at all", observer.Behaviour{Hold: []observer.Point{observer.Spawn}, IgnoreTerm: true}, true},
 		{"list hangs", "no tool list within the timeout", observer.Behaviour{Rules: []observer.Rule{{At: observer.List, Do: observer.Hang}}}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
