@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 )
 
@@ -130,6 +131,20 @@ func integral(l Law) float64 {
 		last = x
 	}
 	return sum
+}
+
+func TestGammaDraws(t *testing.T) {
+	for i, shape := range []float64{0.2, 0.5, 1, 2, 7.5} {
+		g := generator(3, uint64(i))
+		sample := make([]float64, draws)
+		for k := range sample {
+			sample[k] = gammaDraw(&g, shape)
+		}
+		law := distuv.Gamma{Alpha: shape, Beta: 1}
+		if d := ks(sample, law.CDF); !(d < 2.23/math.Sqrt(draws)) {
+			t.Errorf("shape %v: distance %.5f", shape, d)
+		}
+	}
 }
 
 func TestPublishedMeans(t *testing.T) {

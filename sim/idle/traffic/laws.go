@@ -69,7 +69,7 @@ func Hyper(mean, cv2 float64) (Law, error) {
 	if !(cv2 >= 1) || cv2 > 1e6 {
 		return nil, fmt.Errorf("hyper: cv2 is %v: it must be from 1 to 1e6", cv2)
 	}
-	w := (1 + math.Sqrt((cv2-1)/(cv2+1))) / 2
+	w := float64((1 + math.Sqrt((cv2-1)/(cv2+1))) / 2)
 	return hyper{mean, cv2, w, mean / (2 * w), mean / (2 * (1 - w))}, nil
 }
 

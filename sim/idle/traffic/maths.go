@@ -24,7 +24,7 @@ var (
 
 func init() {
 	for i := range steps {
-		c := 1 + (float64(i)+0.5)/steps
+		c := 1 + float64((float64(i)+0.5)/steps)
 		lnInverse[i] = 1 / c
 		lnMiddle[i] = -lnSeries(1 / c)
 		expStep[i] = expSeries(float64(i) * (ln2 / steps))

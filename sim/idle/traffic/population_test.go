@@ -210,6 +210,37 @@ func TestCronIsAligned(t *testing.T) {
 	}
 }
 
+// TestCronsSpread wants the phases of spread timers all over the period.
+func TestCronsSpread(t *testing.T) {
+	var phases []float64
+	for _, s := range streams(t, "cron:every=5m,phase=spread,tenants=2000", 1) {
+		a, _, _ := s.Next(0)
+		b, _, _ := s.Next(0)
+		if b.At-a.At != 5*time.Minute {
+			t.Fatalf("a period of %v", b.At-a.At)
+		}
+		phases = append(phases, a.At.Minutes()/5)
+	}
+	if d := ks(phases, func(x float64) float64 { return min(max(x, 0), 1) }); d > 2.23/math.Sqrt(2000) {
+		t.Errorf("phases are at distance %.4f of uniform", d)
+	}
+}
+
+// TestSessionsAreConversations numbers them from 1 and counts their calls.
+func TestSessionsAreConversations(t *testing.T) {
+	calls := play(t, streams(t, "sessions:calls=10,gap=20s,between=1h", 1)[0], 2000*24*time.Hour)
+	at := uint32(1)
+	for i, c := range calls {
+		if c.Conversation != at && c.Conversation != at+1 || i == 0 && c.Conversation != 1 {
+			t.Fatalf("call %d is of conversation %d, after %d", i, c.Conversation, at)
+		}
+		at = c.Conversation
+	}
+	if got := float64(len(calls)) / float64(at); math.Abs(got-10) > .2 {
+		t.Errorf("%.2f calls a conversation, want 10", got)
+	}
+}
+
 // TestAzureIsThePublishedDistribution compares the rates of many tenants with figure 5a, and the
 // laws with figure 6.
 func TestAzureIsThePublishedDistribution(t *testing.T) {

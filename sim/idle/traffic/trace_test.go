@@ -210,6 +210,13 @@ func TestTracesOutOfBounds(t *testing.T) {
 	if want := "calls: line 6: its time 1.5 s is before 3 s of line 4, and only 2 lines are held back to sort them: sort the trace by time"; err == nil || err.Error() != want {
 		t.Errorf("held: %v, want %s", err, want)
 	}
+	edge := TraceConfig{Window: 2 * time.Second}
+	if calls, err := replay(text(head+"1,a,b,1\n3,a,b,1\n1,a,b,1\n"), edge); err != nil || len(calls) != 3 {
+		t.Errorf("a line at the edge of the window: %v", err)
+	}
+	if _, err := replay(text(head+"1,a,b,1\n3,a,b,1\n0.999999999,a,b,1\n"), edge); err == nil || !strings.Contains(err.Error(), "up to 2s") {
+		t.Errorf("a line just beyond the window: %v", err)
+	}
 	for _, c := range []struct {
 		cfg  TraceConfig
 		want string

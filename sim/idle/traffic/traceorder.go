@@ -66,7 +66,7 @@ func (o *order) grow() {
 // ready says that no line to come can be before the first, or that no more may be held.
 func (o *order) ready() bool {
 	e, ok := o.peek()
-	return ok && (o.newest.at-e.at > o.window || o.window == 0 && o.n+len(o.late) > 0 || o.n+len(o.late) >= o.held)
+	return ok && (o.newest.at-e.at >= o.window || o.n+len(o.late) >= o.held)
 }
 
 // peek returns the first line.
