@@ -13,7 +13,7 @@ var long = flag.Bool("idle.long", false, "hold the engine to the closed forms ov
 
 // TestAgreement is the oracle table: every closed form against the machine.
 func TestAgreement(t *testing.T) {
-	gaps := 60_000
+	gaps := agreeGaps
 	if *long {
 		gaps = 10_000_000
 	}
@@ -29,7 +29,7 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// TestAgreementCanFail has the table find a formula that is one percent wrong.
+// TestAgreementCanFail has the table find a formula that is a tenth wrong.
 func TestAgreementCanFail(t *testing.T) {
 	var wrong []oracle.Check
 	for _, c := range oracle.Checks() {
@@ -42,7 +42,7 @@ func TestAgreementCanFail(t *testing.T) {
 		wrong = append(wrong, c)
 		break
 	}
-	rows, err := agreement(context.Background(), wrong, 40_000, 1)
+	rows, err := agreement(context.Background(), wrong, agreeGaps, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestAgreementNeedsGaps(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Agreement(ctx, 40_000, 1); err == nil {
+	if _, err := Agreement(ctx, agreeGaps, 1); err == nil {
 		t.Error("a context that has ended was no error")
 	}
 }

@@ -144,6 +144,19 @@ func TestHazardsOfKinkedLaws(t *testing.T) {
 	}
 }
 
+// TestParetoThatBeginsInsideATick has its least gap between T and T+delta.
+func TestParetoThatBeginsInsideATick(t *testing.T) {
+	law := Must(NewPareto(2000, 1.5))
+	near(t, "cold", Cold(law, 1800, 450), simpson(law.Survival, 1800, 2250, law.kinks())/450, 1e-9)
+	falling := simpson(func(u float64) float64 { return law.Survival(u) * (2250 - u) / 450 }, 1800, 2250, law.kinks())
+	near(t, "resident", Resident(law, 1800, 450), 1800+falling, 1e-9)
+}
+
+// TestHyperHazardFarOut is where every phase's survival has left float64.
+func TestHyperHazardFarOut(t *testing.T) {
+	near(t, "hazard", Must(NewSessions(10, 20, 3600)).Hazard(1e9), 1/3600.0, 1e-12)
+}
+
 func finite(v float64) float64 { return math.Min(v, math.MaxFloat64) }
 
 func TestLimits(t *testing.T) {
