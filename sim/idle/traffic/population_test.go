@@ -241,6 +241,27 @@ func TestSessionsAreConversations(t *testing.T) {
 	}
 }
 
+// TestSessionsStartInTheMiddle: their gaps are hyper-exponential, 20 s in nine of ten, and what
+// is left of the gap that a run begins in is picked by the time that each kind takes.
+func TestSessionsStartInTheMiddle(t *testing.T) {
+	var starts []float64
+	for _, s := range streams(t, "sessions:calls=10,gap=20s,between=1h,tenants=20000", 6) {
+		c, _, _ := s.Next(0)
+		starts = append(starts, c.At.Seconds())
+	}
+	on := .9 * 20 / (.9*20 + .1*3600)
+	if d := ks(starts, func(x float64) float64 { return 1 - on*math.Exp(-x/20) - (1-on)*math.Exp(-x/3600) }); d > 2.23/math.Sqrt(20000) {
+		t.Errorf("first calls are at distance %.4f", d)
+	}
+}
+
+func TestPartsOfAMixDiffer(t *testing.T) {
+	all := streams(t, "waits+waits", 1)
+	if slices.Equal(gaps(play(t, all[0], day100)), gaps(play(t, all[1], day100))) {
+		t.Error("two equal parts make the same calls")
+	}
+}
+
 // TestAzureIsThePublishedDistribution compares the rates of many tenants with figure 5a, and the
 // laws with figure 6.
 func TestAzureIsThePublishedDistribution(t *testing.T) {

@@ -191,6 +191,7 @@ func TestBadTraces(t *testing.T) {
 		{"negative in JSON", `{"time":-1,"tenant":"a","peer":"b","duration":1}`, `line 1: time: "-1" is negative`},
 		{"bytes in JSON", "{\"time\":1,\"tenant\":\"\\u0061\xff\",\"peer\":\"b\",\"duration\":1}", "line 1: it is not UTF-8"},
 		{"break in a name", `{"time":1,"tenant":"a\nb","peer":"b","duration":1}`, `line 1: tenant: "a\nb" has a line break or a zero in it`},
+		{"control in JSON", "{\"time\":1,\"tenant\":\"a\x01\",\"peer\":\"b\",\"duration\":1}", "line 1: it is no JSON object: invalid character '\\x01' in string literal"},
 		{"long JSON", `{"time":1,"tenant":"a","peer":"b","duration":1}` + "\n{" + long, "line 2: it is longer than 65536 bytes"},
 		{"broken gzip", "\x1f\x8bnothing at all", "gzip: invalid header"},
 	} {
@@ -244,6 +245,20 @@ func TestTracesOutOfBounds(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestSecondsAreReadToTheNanosecond(t *testing.T) {
+	for in, want := range map[string]time.Duration{"0": 0, "1.000000001": 1000000001, "0.9999999996": time.Second, "0.9999999994": 999999999,
+		"123456789.987654321": 123456789987654321, "1e-9": 1, ".5": time.Second / 2, "5.": 5 * time.Second, "+2": 2 * time.Second, "-0.1": -1} {
+		if got, ok := parseSeconds([]byte(in)); !ok || got != want {
+			t.Errorf("%s is %d ns, want %d", in, got, want)
+		}
+	}
+	for _, in := range []string{"", ".", "-", "1,5", "1_0", "0x1", "nan", "inf", "1e", "1 2"} {
+		if got, ok := parseSeconds([]byte(in)); ok {
+			t.Errorf("%q is %v", in, got)
+		}
+	}
+}
 
 // TestNamesAreBounded fills a column.
 func TestNamesAreBounded(t *testing.T) {

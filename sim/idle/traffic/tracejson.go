@@ -64,7 +64,7 @@ func (f *fields) field(name string) *[]byte {
 }
 
 // scanFlat reads a line that holds each field once and nothing that needs decoding. It is false
-// for every other line, valid or not.
+// for every other line, valid or not: a field that is there twice leaves another without a value.
 func scanFlat(b []byte, f *fields) bool {
 	*f = fields{}
 	if b[0] != '{' {
@@ -77,7 +77,7 @@ func scanFlat(b []byte, f *fields) bool {
 			return false
 		}
 		to := f.field(string(key))
-		if rest = blank(rest); to == nil || *to != nil || len(rest) == 0 || rest[0] != ':' {
+		if rest = blank(rest); to == nil || len(rest) == 0 || rest[0] != ':' {
 			return false
 		}
 		if *to, rest, ok = plainValue(blank(rest[1:])); !ok {
