@@ -29,7 +29,6 @@ func (e *engine) called(i int32) error {
 	t := e.fly(flight{stream: i, tenant: c.Tenant, peer: at, counted: counted, at: e.now, takes: int64(c.Takes)})
 	e.asking = t
 	p.waiting++
-	p.token++
 	e.step(lifecycle.Dispatch(t, e.tenants[c.Tenant].owner, lifecycle.NameID(c.Peer)))
 	if err := e.settle(); err != nil {
 		return err
@@ -58,7 +57,9 @@ func (e *engine) arrive(p *peer, k *class, counted bool) {
 	gap := int64(0)
 	if known {
 		gap = e.now - p.lastUse
-		e.closeGap(p, k, gap, counted)
+		if !p.failed { // who is refused ends no gap: nothing could have been kept for it
+			e.closeGap(p, k, gap, counted)
+		}
 	}
 	if e.keeper != nil {
 		e.keeper.Called(p.Peer, time.Duration(e.now), time.Duration(gap), known)
@@ -74,7 +75,7 @@ func (e *engine) closeGap(p *peer, k *class, gap int64, counted bool) {
 	}
 	stopped := p.reaped || p.phase != up
 	p.idle, p.reaped = 0, false
-	if !counted || p.failed { // a call that is refused ends no gap: nothing could have been kept for it
+	if !counted {
 		return
 	}
 	k.Gaps++
@@ -141,9 +142,11 @@ func (e *engine) endCall(t lifecycle.Ticket, tell bool) error {
 		e.step(lifecycle.CallDone(t, lifecycle.DoneAnswered))
 	}
 	e.leave(p)
-	if p.inFlight == 0 && p.phase == up && !p.failed {
+	if p.inFlight == 0 && p.phase == up {
 		p.since = e.now
-		e.fellIdle(p)
+		if !p.failed {
+			e.fellIdle(p)
+		}
 	}
 	if err := e.settle(); err != nil {
 		return err

@@ -88,7 +88,7 @@ type flight struct {
 	takes    int64
 }
 
-// dueStop is an idle period that the next call ends, whoever makes it.
+// dueStop is an idle period that the next call ends, whoever makes it, unless it is over by then.
 type dueStop struct {
 	peer  int32
 	token uint32
@@ -248,9 +248,7 @@ func (e *engine) happen(ev event) error {
 	case evDown:
 		return e.goDown(ev.ref(), ev.token())
 	case evDue:
-		if e.peers[ev.ref()].token&tokenMask == ev.token() {
-			e.due = append(e.due, dueStop{ev.ref(), ev.token()})
-		}
+		e.due = append(e.due, dueStop{ev.ref(), ev.token()})
 	case evWake:
 		return e.wake(ev.ref(), ev.token())
 	case evRetry:

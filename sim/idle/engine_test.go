@@ -32,16 +32,32 @@ func TestCallBeforeTick(t *testing.T) {
 
 // TestServiceIsUse: the idle clock starts when the last of several calls has ended.
 func TestServiceIsUse(t *testing.T) {
-	r := play(t, scriptOf([]traffic.Call{taking(5000*sec, at(0, 0, 0)), taking(10*sec, at(1, 0, 0))}))
+	asked := 0
+	r := play(t, ruled(rule{idle: func(Peer, time.Duration) Decision { asked++; return Decision{} }},
+		[]traffic.Call{taking(5000*sec, at(0, 0, 0)), taking(10*sec, at(1, 0, 0))}))
+	is(t, "asked", asked, 1)
 	near(t, "process-seconds", r.ProcessSeconds(), 7200, 0) // the first tick at or after 6800 s
 	near(t, "idle seconds", r.IdleNanos.Seconds(), 7200-5000, 0)
 	is(t, "gaps", r.Gaps, 0)
 	is(t, "cold", r.Cold, 1)
 }
 
+// TestManyPeers: those with large numbers are found again, shared ones too.
+func TestManyPeers(t *testing.T) {
+	c := scriptOf([]traffic.Call{at(0, 0, 40), at(1, 0, 7), at(2, 0, 40)}, []traffic.Call{at(3, 1, 40), at(4, 1, 40)})
+	r := play(t, c)
+	is(t, "peers", r.Peers, 3)
+	is(t, "cold", r.Cold, 3)
+	c.Share = 2
+	r = play(t, c)
+	is(t, "shared peers", r.Peers, 2)
+	is(t, "cold", r.Cold, 2)
+}
+
 // TestWaitsAreCoalesced: one start serves all who wait, each for as long as it waited.
 func TestWaitsAreCoalesced(t *testing.T) {
-	c := scriptOf([]traffic.Call{talking(1, at(0, 0, 0)), talking(1, at(sec, 0, 0)), talking(2, at(100*sec, 0, 0))})
+	c := scriptOf([]traffic.Call{talking(1, at(0, 0, 0)), talking(1, at(sec, 0, 0)), talking(2, at(100*sec, 0, 0)),
+		at(110*sec, 0, 0), talking(3, at(120*sec, 0, 0))})
 	c.Servers = serversOf(t, "fixed:2s")
 	r := play(t, c)
 	is(t, "spawns", r.Spawns, 1)
@@ -49,9 +65,9 @@ func TestWaitsAreCoalesced(t *testing.T) {
 	is(t, "delayed", r.Delayed, 2)
 	near(t, "waits", r.WaitNanos.Seconds(), 3, 0)
 	near(t, "longest", r.Added.Max, 2, 0)
-	near(t, "mean", r.Added.Mean, 1, 1e-12)
-	is(t, "answers", r.Added.N, 3)
-	is(t, "conversations", r.PerConversation.N, 2)
+	near(t, "mean", r.Added.Mean, 3./5, 1e-12)
+	is(t, "answers", r.Added.N, 5)
+	is(t, "conversations", r.PerConversation.N, 3)
 	near(t, "the longest of them", r.PerConversation.Max, 3, 0)
 	near(t, "the shorter of them", r.PerConversation.P50, 0, 0)
 	near(t, "process-seconds", r.ProcessSeconds(), 2250, 0)
@@ -72,6 +88,16 @@ func TestBoundIsTheMachines(t *testing.T) {
 	near(t, "process-seconds", r.ProcessSeconds(), 60, 0)
 	near(t, "unavailable seconds", r.FailedNanos.Seconds(), (2250-30)+(4500-2281), 0)
 	is(t, "stops of unused processes", r.Stops, 0)
+	is(t, "gaps, those of the refused apart", r.Gaps, 1)
+}
+
+// TestLateConnectsAreOfTheirStart: what comes of a start that was given up is not taken for the next.
+func TestLateConnectsAreOfTheirStart(t *testing.T) {
+	c := scriptOf([]traffic.Call{at(0, 0, 0), at(50*sec, 0, 0)})
+	c.Servers, c.Machine.FailedRetry = serversOf(t, "fixed:60s"), 1
+	r := play(t, c)
+	is(t, "failed starts", r.FailedStarts, 2)
+	near(t, "waits", r.WaitNanos.Seconds(), 30+30, 0)
 }
 
 // TestWarmUpIsNotMeasured: neither calls nor time before it count; what is there when it ends does.
@@ -139,15 +165,28 @@ func TestSharing(t *testing.T) {
 	c.ShortestWins = true
 	r = play(t, c)
 	near(t, "process-seconds", r.ProcessSeconds(), 1100+(4050-2000), 1e-9)
+	c.Agents = func(tenant uint32) time.Duration { return []time.Duration{0, 4000 * sec, 0}[tenant] }
+	r = play(t, c) // 0 is the Config's
+	near(t, "process-seconds", r.ProcessSeconds(), 3150+(4050-2000), 1e-9)
 }
 
 // TestLostCalls: one that takes longer than the machine lets it is cut, and its peer has failed.
 func TestLostCalls(t *testing.T) {
-	c := scriptOf([]traffic.Call{taking(100*sec, at(0, 0, 0)), at(50*sec, 0, 0)})
+	asked := 0
+	c := ruled(rule{idle: func(Peer, time.Duration) Decision { asked++; return Decision{} }},
+		[]traffic.Call{taking(100*sec, at(0, 0, 0)), taking(25*sec, at(10*sec, 0, 0)), at(50*sec, 0, 0)},
+		[]traffic.Call{taking(25*sec, at(85*sec, 1, 0))})
 	c.Machine.CallTimeout = 30 * sec
 	r := play(t, c)
 	is(t, "lost", r.Lost, 1)
 	is(t, "refused", r.Refused, 1)
+	is(t, "asked about one that has not failed", asked, 1)
+	// The other call of the first peer ends at 35 s. The end of the lost one, at 100 s, is not that of the
+	// one which has its ticket by then, and ends at 110 s.
+	near(t, "idle seconds", r.IdleNanos.Seconds(), (2250-35)+(2250-110), 0)
+	c = ruled(rule{}, []traffic.Call{taking(100*sec, at(0, 0, 0))})
+	c.Machine.CallTimeout = 30 * sec
+	near(t, "idle seconds", play(t, c).IdleNanos.Seconds(), 2250-30, 0)
 }
 
 // oracleRun is Poisson traffic of the rate, with T, on servers that connect as they do.

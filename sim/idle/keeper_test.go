@@ -57,6 +57,21 @@ func TestSweepSparesWhoIsCalled(t *testing.T) {
 	is(t, "cold", r.Cold, 2)
 	is(t, "stops", r.Stops, 1)
 	near(t, "process-seconds", r.ProcessSeconds(), 301+(36000-250), 0)
+
+	r = play(t, ruled(rule{idle: func(p Peer, now time.Duration) Decision {
+		return []Decision{{Rule: OnCall, Stop: now + 100*sec}, {Rule: Forever}}[p.ID]
+	}}, []traffic.Call{at(0, 0, 0), at(50*sec, 0, 0)}, []traffic.Call{at(1, 1, 0), at(120*sec, 1, 0), at(150*sec, 1, 0)}))
+	near(t, "the second period of one, all of the other", r.ProcessSeconds(), 150+36000, 1e-6)
+}
+
+// TestSweepForgets: what it has stopped, and a policy has started again, it does not stop once more.
+func TestSweepForgets(t *testing.T) {
+	c := ruled(rule{idle: func(p Peer, now time.Duration) Decision {
+		return []Decision{{Rule: OnCall, Stop: 10 * sec, Wake: 100 * sec, Until: 300 * sec}, {Rule: Forever}}[p.ID]
+	}}, []traffic.Call{at(0, 0, 0)}, []traffic.Call{at(1, 1, 0), at(20*sec, 1, 0), at(200*sec, 1, 0)})
+	c.For = 1000 * sec
+	r := play(t, c)
+	near(t, "process-seconds", r.ProcessSeconds(), 20+200+1000, 1e-6)
 }
 
 // TestWaking: a peer that was stopped is started before its caller comes, and stopped again if nobody does. The policy
@@ -95,6 +110,17 @@ func TestWaking(t *testing.T) {
 	c = ruled(woken(150*sec), []traffic.Call{at(0, 0, 0), at(50*sec, 0, 0)})
 	c.For = 125 * sec // the call came first, and its gap has another end
 	is(t, "woken for a gap that was over", play(t, c).Woken, 0)
+
+	once := rule{idle: func(_ Peer, now time.Duration) (d Decision) {
+		if d = (Decision{Rule: At, Stop: now + 10*sec}); now == 0 {
+			d.Wake = 100 * sec
+		}
+		return d
+	}}
+	c = ruled(once, []traffic.Call{at(0, 0, 0), at(120*sec, 0, 0), at(500*sec, 0, 0)})
+	r = play(t, c)
+	is(t, "woken once", r.Woken, 1)
+	is(t, "spawns", r.Spawns, 3)
 }
 
 // TestWokenWhileCalled: a caller who meets a start under way waits for it and is no cold call.
@@ -167,28 +193,30 @@ func TestVictims(t *testing.T) {
 
 // TestOverload: who finds no room in time is counted.
 func TestOverload(t *testing.T) {
-	c := scriptOf([]traffic.Call{taking(500*sec, at(0, 0, 0))}, []traffic.Call{at(10*sec, 1, 0)})
+	c := scriptOf([]traffic.Call{taking(500*sec, at(0, 0, 0))}, []traffic.Call{at(10*sec, 1, 0), at(20*sec, 1, 0)})
 	c.Machine.MaxLive, c.For = 1, 400*sec
 	r := play(t, c)
-	is(t, "overloaded", r.Overloaded, 1)
-	is(t, "failed calls", r.FailedCalls, 1)
+	is(t, "overloaded", r.Overloaded, 2)
+	is(t, "failed calls", r.FailedCalls, 2)
 	is(t, "refused at once", r.Refused, 0)
-	near(t, "waits", r.WaitNanos.Seconds(), 60, 0)
+	is(t, "delayed", r.Delayed, 3)
+	is(t, "cold", r.Cold, 2)
+	near(t, "waits", r.WaitNanos.Seconds(), 60+50, 0)
 }
 
 // TestRetries: a policy has failed peers tried again, with its own backoff, until one start succeeds.
 func TestRetries(t *testing.T) {
 	failures := 3
 	backoff := rule{retry: func(n int) (time.Duration, bool) { return time.Duration(n*n) * 10 * sec, n < 9 }}
-	c := ruled(backoff, []traffic.Call{at(0, 0, 0), at(5*sec, 0, 0), at(200*sec, 0, 0)})
+	c := ruled(backoff, []traffic.Call{at(0, 0, 0), at(5*sec, 0, 0), at(200*sec, 0, 0), at(5000*sec, 0, 0)})
 	c.Servers = Mix{{Server: moody{fixed{name: "moody", d: sec}, &failures}, Weight: 1}}
 	r := play(t, c)
-	is(t, "spawns", r.Spawns, 4)
+	is(t, "spawns", r.Spawns, 5)
 	is(t, "retries", r.Retries, 3)
 	is(t, "failed starts", r.FailedStarts, 3)
 	is(t, "failed calls", r.FailedCalls, 2)
 	is(t, "refused", r.Refused, 1)
-	is(t, "cold", r.Cold, 1)
+	is(t, "cold", r.Cold, 2)
 	// Failed from 1 s to 1+10+1+40+1+90 s, but while it is being tried.
 	near(t, "unavailable seconds", r.FailedNanos.Seconds(), 10+40+90, 0)
 }
@@ -202,6 +230,33 @@ func TestRetryGivesWay(t *testing.T) {
 	r := play(t, c)
 	is(t, "spawns", r.Spawns, 2)
 	is(t, "retries", r.Retries, 0)
+
+	failures, c.For = 2, 150*sec // the second failure has a retry of its own, at 160 s
+	is(t, "retries of the first failure", play(t, c).Retries, 0)
+
+	failures, c.Traffic = 1, script{{at(0, 0, 0)}}
+	is(t, "starts of one that has aged", play(t, c).Spawns, 1)
+}
+
+// TestFailuresInARow: a start that succeeds ends the row.
+func TestFailuresInARow(t *testing.T) {
+	failures := 2
+	var told []int
+	c := ruled(rule{
+		retry: func(n int) (time.Duration, bool) { told = append(told, n); return sec, true },
+		idle: func(_ Peer, now time.Duration) Decision {
+			if now > 50*sec {
+				failures = 1
+			}
+			return Decision{Rule: At, Stop: now}
+		},
+	}, []traffic.Call{at(0, 0, 0), at(100*sec, 0, 0), at(200*sec, 0, 0)})
+	c.Servers = Mix{{Server: moody{fixed{name: "moody"}, &failures}, Weight: 1}}
+	c.For = 205 * sec
+	play(t, c)
+	if diff := cmp.Diff([]int{1, 2, 1}, told); diff != "" {
+		t.Errorf("failures in a row (-want +got):\n%s", diff)
+	}
 }
 
 // foreseeing keeps what is called before the break-even, and stops the rest at once.

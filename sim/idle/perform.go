@@ -14,7 +14,7 @@ func (e *engine) hear(v *lifecycle.Event) {
 	}
 	p := &e.peers[e.bySlot[v.Peer]]
 	failed := v.State == lifecycle.Failed
-	if p.slot != v.Peer || p.failed == failed || v.Replay {
+	if p.slot != v.Peer || p.failed == failed {
 		return
 	}
 	p.failed = failed
@@ -38,11 +38,8 @@ func (e *engine) perform(x *lifecycle.Effect) {
 		e.place(x.Peer, i)
 		e.dial(&e.peers[i], x.Gen)
 	case lifecycle.EffectStop:
-		p := &e.peers[e.bySlot[x.Peer]]
-		if p.gen == x.Gen && p.phase != absent {
-			e.stopped(p)
-			e.step(lifecycle.Exited(x.Peer, x.Gen))
-		}
+		e.stopped(&e.peers[e.bySlot[x.Peer]]) // it obeys at once
+		e.step(lifecycle.Exited(x.Peer, x.Gen))
 	case lifecycle.EffectAbandonCall:
 		e.lose(x.Ticket)
 	case lifecycle.EffectAbandonDial, lifecycle.EffectForget: // what is dialing is stopped next; nothing is forgotten
@@ -140,7 +137,7 @@ func (e *engine) stopped(p *peer) {
 		p.idle += e.now - p.since
 		if counted {
 			k.Stops++
-			if !p.reaped && p.used {
+			if !p.reaped {
 				k.Outlived++
 				k.OutlivedNanos += Sum(e.now - p.lastUse)
 			}
