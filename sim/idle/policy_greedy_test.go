@@ -116,6 +116,29 @@ func TestGreedyDualIsTheLeast(t *testing.T) {
 	})
 }
 
+// TestGreedyHeap: whoever comes and goes, no peer is before its parent, and everybody knows its place.
+func TestGreedyHeap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := &greedy{peers: make([]rank, 40)}
+		for i, x := range rapid.SliceOfN(rapid.IntRange(0, 1000), 40, 40).Draw(t, "priorities") {
+			g.peers[i].priority, g.peers[i].used = float64(x), uint64(i)
+			g.put(int32(i))
+		}
+		for _, id := range rapid.SliceOfN(rapid.Int32Range(0, 39), 1, 60).Draw(t, "leave or come back") {
+			if g.peers[id].at > 0 {
+				g.take(id)
+			} else {
+				g.put(id)
+			}
+			for i, id := range g.heap {
+				if int(g.peers[id].at) != i+1 || i > 0 && g.less(id, g.heap[(i-1)/2]) {
+					t.Fatalf("peer %d at %d of %v", id, i, g.heap)
+				}
+			}
+		}
+	})
+}
+
 func leastOf(n int, less func(a, b int) bool, in func(int) bool) int {
 	var all []int
 	for i := range n {

@@ -18,6 +18,7 @@ func TestOfflineKnows(t *testing.T) {
 		{"its own B", Offline{B: 10 * sec}, 11 * sec, Decision{Rule: At}},
 		{"never", Offline{}, 0, Decision{Rule: At}},
 		{"soon, pre-warming", Offline{Prewarm: true}, 999 * sec, Decision{Rule: At, Stop: 1999 * sec}},
+		{"after exactly B, pre-warming", Offline{Prewarm: true}, 1000 * sec, Decision{Rule: At, Wake: 960 * sec, Until: 2000 * sec}},
 		{"later, pre-warming", Offline{Prewarm: true}, 2000 * sec, Decision{Rule: At, Wake: 1960 * sec, Until: 3000 * sec}},
 		{"later, with a lead", Offline{Prewarm: true, Lead: sec}, 2000 * sec, Decision{Rule: At, Wake: 1999 * sec, Until: 3000 * sec}},
 		{"beyond the horizon", Offline{Prewarm: true}, 24 * time.Hour, Decision{Rule: At}},

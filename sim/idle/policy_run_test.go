@@ -51,13 +51,13 @@ func instant(c Config) Config {
 func TestNobodyBeatsTheClairvoyant(t *testing.T) {
 	for _, spec := range []string{"lomax:scale=10m,alpha=1.5,tenants=8,peers=2", "sessions:calls=5,gap=30s,between=40m,tenants=8,peers=2,takes=2s",
 		"cron:every=5m/1h,phase=spread,tenants=16", "agent:sessions=6/d,tenants=6"} {
-		c := instant(timedOn(t, spec, 100*time.Hour))
+		c := instant(timedOn(t, spec, 60*time.Hour))
 		bound := play(t, applied(t, "clairvoyant", c))
 		if bound.Clairvoyant.Cold == 0 || bound.Clairvoyant.Idle == 0 {
 			t.Fatalf("%s: nothing is to be decided: %+v", spec, bound.Clairvoyant)
 		}
 		near(t, spec+": the clairvoyant's cost", bound.Clairvoyant.Actual, bound.Clairvoyant.Cost(), 1e-6*bound.Clairvoyant.Cost())
-		warmed := play(t, applied(t, "prewarm:horizon=100h", c))
+		warmed := play(t, applied(t, "prewarm:horizon=60h", c))
 		is(t, spec+": cold calls of who pre-warms", warmed.Cold, uint64(warmed.Peers))
 		for _, policy := range legal() {
 			r := play(t, applied(t, policy, c))
@@ -76,7 +76,7 @@ func TestPoliciesAreRepeatable(t *testing.T) {
 		results := map[int]Result{}
 		for i := range 2 {
 			c := busy(t, 600*sec)
-			c.Policy, c.For, c.AuditEvery = nil, 20*time.Hour, 50
+			c.Policy, c.For, c.AuditEvery = nil, 12*time.Hour, 50
 			results[i] = play(t, applied(t, policy, c))
 		}
 		if diff := cmp.Diff(results[0], results[1]); diff != "" {
