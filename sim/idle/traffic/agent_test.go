@@ -47,7 +47,7 @@ func TestAgentsHaveThePublishedAggregates(t *testing.T) {
 	s := &must(a.Streams(1))[0]
 	stream := (*s).(*agent)
 	var requests, perRequest, perSession, waits []float64
-	for range 40_000 {
+	for range 30_000 {
 		stream.requests = 0
 		stream.think(0)
 		n, sum := stream.requests+1, 0.0
@@ -99,8 +99,8 @@ func TestAgentsHaveThePublishedAggregates(t *testing.T) {
 
 // TestAgentsCallAsTheirPartsSay plays whole agents: conversations hold what sessions draw.
 func TestAgentsCallAsTheirPartsSay(t *testing.T) {
-	perSession, waits, _ := agentSessions(t, "agent:tenants=300,sessions=500/d", 25)
-	if len(perSession) < 8_000 {
+	perSession, waits, _ := agentSessions(t, "agent:tenants=150,sessions=500/d", 25)
+	if len(perSession) < 4_000 {
 		t.Fatalf("only %d sessions", len(perSession))
 	}
 	// Sessions without a call are seen by nobody, and the longest are cut off by the end.

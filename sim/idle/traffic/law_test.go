@@ -29,7 +29,7 @@ func laws() []Law {
 	}
 }
 
-const draws = 100_000
+const draws = 30_000
 
 // ks is the largest distance between a sample and a law, on both sides of each step.
 func ks(sample []float64, cdf func(float64) float64) float64 {
@@ -85,7 +85,7 @@ func TestStartsAreResidualLives(t *testing.T) {
 
 // residual integrates the survival of a law numerically, on a grid that grows with x.
 func residual(l Law) func(float64) float64 {
-	const points = 40_000
+	const points = 20_000
 	xs, sums := make([]float64, points+1), make([]float64, points+1)
 	lo, hi := math.Log(l.Mean()*1e-9), math.Log(l.Mean()*1e7)
 	for i := 1; i <= points; i++ {
@@ -123,7 +123,7 @@ func TestMeans(t *testing.T) {
 }
 
 func integral(l Law) float64 {
-	const points = 200_000
+	const points = 50_000
 	sum, last := 0.0, 0.0
 	for i := range points + 1 {
 		x := math.Exp(math.Log(1e-6) + math.Log(1e20)*float64(i)/points)
