@@ -191,7 +191,7 @@ func (f *idleFlags) settleParts(b *bench, fs *flag.FlagSet) error {
 	all := f.report != ""
 	failing := len(f.failedRetry) > 0 || isSet(fs, "flap")
 	others := len(f.policies) > 0 || failing || len(f.agents) > 0
-	if all || !others || len(f.timeouts) > 0 || b.price != (report.Price{}) {
+	if all || !others || len(f.timeouts) > 0 {
 		b.timeouts = slices.Clone([]time.Duration(f.timeouts))
 		if len(b.timeouts) == 0 {
 			b.timeouts = slices.Clone([]time.Duration(defaultTimeouts))

@@ -72,15 +72,15 @@ func newIdleFlags() *idleFlags {
 func (f *idleFlags) define(fs *flag.FlagSet) {
 	fs.Var(&f.traffic, "traffic", "who calls what and when, as a `SPEC` of -list; repeated, all of them beside each other (default agent)")
 	fs.StringVar(&f.trace, "trace", "", "a recorded trace in place of -traffic: a `FILE` of CSV or JSONL with time, tenant, peer and duration")
-	fs.Var(&f.window, "trace-window", "how much earlier than the latest line before it a line may be; negative: not at all (default 1m)")
+	fs.Var(&f.window, "trace-window", "how much earlier than the latest line before it a line may be, a `TIME`; negative: not at all (default 1m)")
 	fs.StringVar(&f.servers, "servers", "", "the fleet: classes of -list or of -profile with weights, as in python=3,npx=1 (default mixed, or all of -profile)")
 	fs.Var(&f.profiles, "profile", "a class of servers measured by \"mayfly idle measure\", from this `FILE`; may be repeated")
 	fs.Var(&f.policies, "policy", "compare this policy, a `SPEC` of -list, at -idle-timeout; may be repeated; all compares everything")
 	fs.Var(&f.timeouts, "timeout", "idle timeouts of the frontier, a `LIST` with commas (default "+defaultTimeouts.String()+")")
 	fs.BoolVar(&f.exact, "exact", true, "play an exact timer beside the RFC's ticks of T/4")
 	fs.IntVar(&f.tenants, "tenants", 0, "tenants of a population whose spec does not say (default "+strconv.Itoa(defaultTenants)+")")
-	fs.Var(&f.length, "for", "length of a run, such as 12h or 7d (default 7d; of a trace, its own)")
-	fs.Var(&f.warmUp, "warm-up", "at its start, not measured (default a seventh of -for)")
+	fs.Var(&f.length, "for", "length of a run, a `TIME` such as 12h; that of a trace is its own")
+	fs.Var(&f.warmUp, "warm-up", "a `TIME` at its start that is not measured (default a seventh of -for)")
 	fs.IntVar(&f.seeds, "seeds", defaultSeeds, "runs of each kind, under seeds that follow each other; intervals come from them")
 	fs.Uint64Var(&f.seed, "seed", 1, "the first seed")
 	fs.IntVar(&f.workers, "workers", 0, "runs at a time; results do not depend on it (default one for each processor)")
@@ -99,7 +99,9 @@ func (f *idleFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&f.report, "report", "", "play everything and write JSON, CSV, plots and a page to this `DIR`")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON in place of the tables")
 	fs.BoolVar(&f.list, "list", false, "list kinds of traffic, servers and policies")
-	defineConfig(fs, &f.machine, "idle-timeout", "connect-timeout", "call-timeout", "start-timeout", "queue-timeout", "max-live", "max-dialing")
+	fs.DurationVar(&f.machine.IdleTimeout, "idle-timeout", f.machine.IdleTimeout, "T of -policy, -failed-retry, -flap and -agents; the frontier has -timeout")
+	fs.DurationVar(&f.machine.CallTimeout, "call-timeout", f.machine.CallTimeout, "bound of one call; the traffic says how long calls take")
+	defineConfig(fs, &f.machine, "connect-timeout", "start-timeout", "queue-timeout", "max-live", "max-dialing")
 }
 
 // alone refuses flags beside the first of those that are named.
@@ -238,7 +240,7 @@ func (t *texts) Set(s string) error {
 type spanFlag time.Duration
 
 func (s *spanFlag) String() string {
-	if s == nil || *s == 0 {
+	if s == nil {
 		return ""
 	}
 	return briefly(time.Duration(*s))

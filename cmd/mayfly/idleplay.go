@@ -17,7 +17,7 @@ func (b *bench) play(ctx context.Context) (*report.Report, error) {
 	r := &report.Report{Setup: report.Setup{Command: b.again}}
 	if b.base.Traffic != nil {
 		r.Setup = report.Setup{Command: b.again, Traffic: b.spec, Servers: fleet(b.base.Servers, b.base.Machine.ConnectTimeout), For: b.base.For,
-			WarmUp: b.base.WarmUp, Seeds: b.seeds, Timeout: b.base.Machine.IdleTimeout, Recorded: b.recorded, BreakEven: b.base.BreakEven.Seconds()}
+			WarmUp: b.base.WarmUp, Seeds: b.seeds, Timeout: b.base.Machine.IdleTimeout, Recorded: b.recorded, BreakEven: b.base.BreakEven.Seconds(), Price: b.comparison()}
 	}
 	for _, part := range []func(context.Context, *report.Report) error{b.playFrontier, b.playPolicies, b.playAgents, b.playFailures, b.playOracles} {
 		if err := part(ctx, r); err != nil {
@@ -74,8 +74,14 @@ func (b *bench) playFrontier(ctx context.Context, r *report.Report) error {
 	return nil
 }
 
-// comparison is the price at which policies are compared.
-func (b *bench) comparison() report.Price { return report.Price{BreakEven: b.base.BreakEven.Seconds()} }
+// comparison is the price at which policies are compared: what was asked for, or that for which the RFC's timeout is
+// the cautious choice.
+func (b *bench) comparison() report.Price {
+	if b.price != (report.Price{}) {
+		return b.price
+	}
+	return report.Price{BreakEven: b.base.BreakEven.Seconds()}
+}
 
 func (b *bench) playPolicies(ctx context.Context, r *report.Report) error {
 	if len(b.policies) == 0 {

@@ -62,7 +62,7 @@ func handReport() *Report {
 	}
 	r := &Report{
 		Setup: Setup{Command: "mayfly idle", Traffic: "agent", Servers: []ServerRow{{"npx", 0.75, 20, 0.25, 110}, {"native", 0.25, 0.01, 0, 18}},
-			Tenants: 10, Peers: 20, For: 48 * time.Hour, WarmUp: 12 * time.Hour, Seeds: []uint64{1, 2}, Timeout: 30 * time.Minute, BreakEven: 10},
+			Tenants: 10, Peers: 20, For: 48 * time.Hour, WarmUp: 12 * time.Hour, Seeds: []uint64{1, 2}, Timeout: 30 * time.Minute, BreakEven: 10, Price: Price{BreakEven: 10}},
 		Frontier: f, Recommendation: f.Recommend(Price{BreakEven: 50}), Curves: f.NewCurves(12 * time.Hour),
 		Policies: NewPolicies(policies, Price{BreakEven: 10}), Agents: NewPolicies(policies, Price{BreakEven: 10}), Failures: NewFailures(hand()[:1]),
 		Oracles: NewOracles([]idle.Row{

@@ -44,7 +44,9 @@ type Setup struct {
 	Seeds    []uint64      `json:"seeds"`
 	Timeout  time.Duration `json:"idle_timeout_ns"` // of policies, agents and failures
 	Recorded bool          `json:"recorded"`        // the traffic is a trace, the same under every seed
-	// BreakEven is the price at which policies are compared, in process-seconds per cold start.
+	// Price is what policies are compared at, and BreakEven what they go by that ask for one, in process-seconds per
+	// cold start.
+	Price     Price   `json:"price"`
 	BreakEven float64 `json:"break_even_process_seconds,omitempty"`
 }
 

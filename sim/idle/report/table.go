@@ -30,10 +30,10 @@ func (r *Report) tables() []table {
 		all = append(all, r.Recommendation.table(), r.Recommendation.sensitivity())
 	}
 	if len(r.Policies) > 0 {
-		all = append(all, policyTable("policies", fmt.Sprintf("policies, idle_timeout %s", brief(r.Setup.Timeout)), r.Policies, r.Setup.BreakEven))
+		all = append(all, policyTable("policies", fmt.Sprintf("policies, idle_timeout %s", brief(r.Setup.Timeout)), r.Policies, r.Setup.Price))
 	}
 	if len(r.Agents) > 0 {
-		all = append(all, policyTable("agents", "a timeout for each agent on shared peers", r.Agents, r.Setup.BreakEven))
+		all = append(all, policyTable("agents", "a timeout for each agent on shared peers", r.Agents, r.Setup.Price))
 	}
 	if len(r.Failures) > 0 {
 		all = append(all, failureTable(r.Failures))
@@ -153,9 +153,9 @@ func (r *Recommendation) sensitivity() table {
 	return t
 }
 
-func policyTable(id, title string, rows []PolicyRow, b float64) table {
+func policyTable(id, title string, rows []PolicyRow, p Price) table {
 	t := table{ID: id, Title: title,
-		Note:    fmt.Sprintf("Cost: process-seconds an hour, and %s for each cold start. Over rfc: that of the policy rfc is 1. Over clairvoyant: what was paid for the gaps between calls, over the least possible without starting peers early.", number(b)),
+		Note:    fmt.Sprintf("Cost: in %s, at %s. Over rfc: that of the policy rfc is 1. Over clairvoyant: what was paid for the gaps between calls, in process-seconds, over the least possible without starting peers early.", p.Unit(), p),
 		Columns: []string{"policy", "cold calls", "cold/conversation", "added p95", "processes", "peak", "spawns/h", "cost", "over rfc", "over clairvoyant"}}
 	for i := range rows {
 		r := &rows[i]
