@@ -25,7 +25,8 @@ func TestGapBinsTile(t *testing.T) {
 	is(t, "bin of what is negative", gapBin(-1), 0)
 }
 
-// TestLifeTableFindsTheBestTimeout: against the cost of every timeout on the very gaps.
+// TestLifeTableFindsTheBestTimeout: against the cost of every bound of a bin on the very gaps, of which the table knows
+// the bin alone.
 func TestLifeTableFindsTheBestTimeout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gaps := rapid.SliceOfN(rapid.Int64Range(0, int64(4*time.Hour)), 1, 60).Draw(t, "gaps")
@@ -34,24 +35,22 @@ func TestLifeTableFindsTheBestTimeout(t *testing.T) {
 		for _, g := range gaps {
 			table.add(time.Duration(g))
 		}
-		got := costOn(gaps, table.optimum(&[gapBins]uint64{}, b), b)
-		best := math.Inf(1)
-		for _, g := range append([]int64{-1}, gaps...) {
-			best = min(best, costOn(gaps, time.Duration(g+1), b))
+		got, best := binnedCost(gaps, table.optimum(&[gapBins]uint64{}, b), b), math.Inf(1)
+		for i := range gapBins {
+			best = min(best, binnedCost(gaps, gapBound(i), b))
 		}
-		// a bin is an eighth wide: a gap in it may be kept for as much longer, and is thought half of it shorter or longer
-		// where timeouts are compared, which makes 1.125 × 1.0625²; the first bins are a millisecond
-		if got > best*1.27+0.2 {
+		if got > best*(1+1e-9) {
 			t.Fatalf("the timeout costs %v s, the best one %v s", got, best)
 		}
 	})
 }
 
-// costOn is what an exact timer pays for gaps.
-func costOn(gaps []int64, timeout, b time.Duration) (sum float64) {
+// binnedCost is what an exact timer pays for gaps that end in the middle of their bins.
+func binnedCost(gaps []int64, timeout, b time.Duration) (sum float64) {
 	for _, g := range gaps {
-		if timeout > time.Duration(g) {
-			sum += time.Duration(g).Seconds()
+		bin := gapBin(time.Duration(g))
+		if from, to := gapBound(bin), gapBound(bin+1); timeout >= to {
+			sum += (from.Seconds() + to.Seconds()) / 2
 		} else {
 			sum += (timeout + b).Seconds()
 		}

@@ -51,13 +51,13 @@ func instant(c Config) Config {
 func TestNobodyBeatsTheClairvoyant(t *testing.T) {
 	for _, spec := range []string{"lomax:scale=10m,alpha=1.5,tenants=8,peers=2", "sessions:calls=5,gap=30s,between=40m,tenants=8,peers=2,takes=2s",
 		"cron:every=5m/1h,phase=spread,tenants=16", "agent:sessions=6/d,tenants=6"} {
-		c := instant(timedOn(t, spec, 60*time.Hour))
+		c := instant(timedOn(t, spec, 40*time.Hour))
 		bound := play(t, applied(t, "clairvoyant", c))
 		if bound.Clairvoyant.Cold == 0 || bound.Clairvoyant.Idle == 0 {
 			t.Fatalf("%s: nothing is to be decided: %+v", spec, bound.Clairvoyant)
 		}
 		near(t, spec+": the clairvoyant's cost", bound.Clairvoyant.Actual, bound.Clairvoyant.Cost(), 1e-6*bound.Clairvoyant.Cost())
-		warmed := play(t, applied(t, "prewarm:horizon=60h", c))
+		warmed := play(t, applied(t, "prewarm:horizon=40h", c))
 		is(t, spec+": cold calls of who pre-warms", warmed.Cold, uint64(warmed.Peers))
 		for _, policy := range legal() {
 			r := play(t, applied(t, policy, c))
@@ -76,7 +76,7 @@ func TestPoliciesAreRepeatable(t *testing.T) {
 		results := map[int]Result{}
 		for i := range 2 {
 			c := busy(t, 600*sec)
-			c.Policy, c.For, c.AuditEvery = nil, 12*time.Hour, 50
+			c.Policy, c.For, c.AuditEvery = nil, 8*time.Hour, 50
 			results[i] = play(t, applied(t, policy, c))
 		}
 		if diff := cmp.Diff(results[0], results[1]); diff != "" {
@@ -88,7 +88,7 @@ func TestPoliciesAreRepeatable(t *testing.T) {
 // TestExactTimerIsExact: e^{-a} of Poisson calls are cold, without the factor of the ticks.
 func TestExactTimerIsExact(t *testing.T) {
 	for _, a := range []float64{0.5, 2} {
-		c := timedOn(t, "poisson:rate=4/h,tenants=50", 300*time.Hour)
+		c := timedOn(t, "poisson:rate=4/h,tenants=50", 150*time.Hour)
 		c = applied(t, "exact:t="+shortDuration(seconds(a*900)), instant(c))
 		c.WarmUp = 10 * time.Hour
 		r := play(t, c)
@@ -114,7 +114,7 @@ func TestMinimaxIsTheRFCOfItsPrice(t *testing.T) {
 // TestRandomisedOnTheWorstGaps: calls that come just after B cost an exact timer of B twice what they must, and the
 // randomised one 1.582 times.
 func TestRandomisedOnTheWorstGaps(t *testing.T) {
-	c := instant(timedOn(t, "fixed:every=1001s,tenants=20", 1000*time.Hour))
+	c := instant(timedOn(t, "fixed:every=1001s,tenants=20", 300*time.Hour))
 	c.WarmUp = time.Hour
 	timer, drawn := play(t, applied(t, "exact:t=1000s", c)), play(t, applied(t, "random", c))
 	near(t, "ratio of the timer", timer.Clairvoyant.Actual/timer.Clairvoyant.Cost(), 2, 1e-3)
@@ -126,7 +126,7 @@ func TestRandomisedOnTheWorstGaps(t *testing.T) {
 func TestHazardIsNearlyAsGoodAsKnowing(t *testing.T) {
 	for spec, known := range map[string]string{"lomax:scale=10m,alpha=1.5,tenants=20": "known:law=lomax,scale=10m,alpha=1.5",
 		"hyper:mean=15m,cv2=16,tenants=20": "known:law=hyper,mean=15m,cv2=16"} {
-		c := instant(timedOn(t, spec, 500*time.Hour))
+		c := instant(timedOn(t, spec, 250*time.Hour))
 		c.Servers = c.Servers[:1]
 		learnt, told, timer := play(t, applied(t, "hazard", c)), play(t, applied(t, known, c)), play(t, applied(t, "exact:t=1000s", c))
 		if learnt.Clairvoyant.Actual > 1.03*told.Clairvoyant.Actual {
