@@ -201,3 +201,27 @@ func TestAgentsDisagree(t *testing.T) {
 		t.Errorf("%v process-seconds by the shortest, %v by the longest", short.ProcessSeconds(), long.ProcessSeconds())
 	}
 }
+
+// TestKeepersAllocateNothing once they know a peer: what they remember of it does not grow.
+func TestKeepersAllocateNothing(t *testing.T) {
+	for _, spec := range legal() {
+		p, err := ParsePolicy(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := soloCaller{k: p.Policy.Start(fleetEnv())}
+		gap := sec
+		call := func() {
+			x.now += gap
+			gap = gap*7%(5*time.Hour) + sec
+			x.k.Called(x.p, x.now, gap, true)
+			x.k.Idle(x.p, x.now)
+		}
+		for range 100 {
+			call()
+		}
+		if n := testing.AllocsPerRun(1000, call); n > 0 {
+			t.Errorf("%s allocates %v times a call", spec, n)
+		}
+	}
+}
