@@ -246,7 +246,7 @@ func (e *engine) happen(ev event) error {
 	case evDialed:
 		return e.dialed(ev.ref(), ev.token())
 	case evDown:
-		return e.goDown(ev.ref(), ev.token())
+		return e.goDown(ev.ref())
 	case evDue:
 		e.due = append(e.due, dueStop{ev.ref(), ev.token()})
 	case evWake:

@@ -112,6 +112,8 @@ func TestWarmUpIsNotMeasured(t *testing.T) {
 	near(t, "process-seconds", r.ProcessSeconds(), (1800-1500)+(4050-1500), 0)
 	near(t, "idle seconds", r.IdleNanos.Seconds(), (1800-1500)+(4050-1500), 0)
 	is(t, "span", r.Span, 10*time.Hour-1500*sec)
+	c.Traffic, c.WarmUp = script{{at(0, 0, 0), at(0, 0, 1), at(6000*sec, 0, 0)}}, 5000*sec
+	is(t, "peak, that of the warm-up apart", play(t, c).Peak, 1)
 }
 
 // TestWhatIsUnderWayAtTheEnd: a caller who waits has waited so long, a conversation is over, a process counts.
@@ -123,6 +125,18 @@ func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
 	near(t, "the conversation's", r.PerConversation.Max, 10, 0)
 	near(t, "process-seconds", r.ProcessSeconds(), 10, 0)
 	is(t, "peak", r.Peak, 1)
+
+	c = scriptOf([]traffic.Call{at(0, 0, 0)})
+	c.For, c.WarmUp = 1000*sec, 400*sec // in which nothing happens
+	r = play(t, c)
+	near(t, "idle seconds", r.IdleNanos.Seconds(), 600, 0)
+	is(t, "peak", r.Peak, 1)
+	is(t, "peak of the class", r.Classes[0].Peak, 1)
+
+	c.Servers = serversOf(t, "fixed:60s")
+	c.WarmUp = 0
+	r = play(t, c)
+	near(t, "unavailable seconds", r.FailedNanos.Seconds(), 970, 0)
 }
 
 // TestOverIsTheIntegral: the course over time is exact in each bucket.
@@ -181,12 +195,10 @@ func TestLostCalls(t *testing.T) {
 	is(t, "lost", r.Lost, 1)
 	is(t, "refused", r.Refused, 1)
 	is(t, "asked about one that has not failed", asked, 1)
-	// The other call of the first peer ends at 35 s. The end of the lost one, at 100 s, is not that of the
-	// one which has its ticket by then, and ends at 110 s.
 	near(t, "idle seconds", r.IdleNanos.Seconds(), (2250-35)+(2250-110), 0)
-	c = ruled(rule{}, []traffic.Call{taking(100*sec, at(0, 0, 0))})
-	c.Machine.CallTimeout = 30 * sec
-	near(t, "idle seconds", play(t, c).IdleNanos.Seconds(), 2250-30, 0)
+	c = ruled(rule{}, []traffic.Call{taking(100*sec, at(0, 0, 0))}, []traffic.Call{taking(25*sec, at(85*sec, 1, 0))})
+	c.Machine.CallTimeout = 30 * sec // and the end of the lost one, at 100 s, is not that of the next with its ticket
+	near(t, "idle seconds", play(t, c).IdleNanos.Seconds(), (2250-30)+(2250-110), 0)
 }
 
 // oracleRun is Poisson traffic of the rate, with T, on servers that connect as they do.

@@ -7,7 +7,7 @@ type eventKind uint8
 const (
 	evDone   eventKind = iota + 1 // ref: slot of a ticket, token: its serial
 	evDialed                      // ref: peer, token: its generation
-	evDown                        // ref: peer, token: its generation
+	evDown                        // ref: peer
 	evDue                         // ref: peer, token: its idle period; from now on it is swept by any call
 	evWake                        // ref: peer, token: its idle period
 	evRetry                       // ref: peer, token: its failure

@@ -231,7 +231,8 @@ func TestRetryGivesWay(t *testing.T) {
 	is(t, "spawns", r.Spawns, 2)
 	is(t, "retries", r.Retries, 0)
 
-	failures, c.For = 2, 150*sec // the second failure has a retry of its own, at 160 s
+	failures, c.For = 2, 150*sec // the second failure has a retry of its own, at 190 s
+	c.Traffic = script{{at(0, 0, 0), at(90*sec, 0, 0)}}
 	is(t, "retries of the first failure", play(t, c).Retries, 0)
 
 	failures, c.Traffic = 1, script{{at(0, 0, 0)}}
@@ -309,6 +310,7 @@ func TestFlapping(t *testing.T) {
 	// 2,057 outages are expected; the share of time has a standard error of .0038 by the delta method.
 	near(t, "failed calls", quick.FailedRatio(), 1./7, 4*.0038)
 	near(t, "outages met", float64(quick.Crashes), 2057, 4*45)
+	near(t, "share of processes that nobody uses", float64(quick.IdleNanos)/float64(quick.ProcessNanos), 1, 1e-3)
 	if slow.FailedRatio() < 2*quick.FailedRatio() {
 		t.Errorf("%v of the calls fail with T as the retry interval, %v without", slow.FailedRatio(), quick.FailedRatio())
 	}

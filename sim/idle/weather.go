@@ -56,14 +56,14 @@ func (e *engine) throughWeather(p *peer, d time.Duration, ok bool) (time.Duratio
 		}
 		return e.cfg.Flap.Refuse, false
 	}
-	e.agenda.add(makeEvent(w.ends, evDown, p.ID, uint32(p.gen)))
+	e.agenda.add(makeEvent(w.ends, evDown, p.ID, 0)) // whatever runs by then
 	return d, ok
 }
 
 // goDown kills what runs of a peer.
-func (e *engine) goDown(i int32, token uint32) error {
+func (e *engine) goDown(i int32) error {
 	p := &e.peers[i]
-	if p.phase == absent || uint32(p.gen)&tokenMask != token {
+	if p.phase == absent {
 		return nil
 	}
 	if e.counting() {
