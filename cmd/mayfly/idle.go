@@ -48,7 +48,10 @@ func runIdle(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		}
 		return listIdle(stdout, f.json)
 	}
-	b, err := f.settle(fs)
+	b, err := f.settle(ctx, fs)
+	if err != nil && ctx.Err() != nil {
+		return interrupted(stderr)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", fs.Name(), err)
 		return inputCode(err)
@@ -71,8 +74,7 @@ func idleCommands() []command {
 func (f *idleFlags) answer(ctx context.Context, b *bench, stdout, stderr io.Writer) int {
 	harness := func(err error) int {
 		if ctx.Err() != nil {
-			fmt.Fprintln(stderr, "mayfly idle: interrupted; nothing is written")
-			return exitInconclusive
+			return interrupted(stderr)
 		}
 		fmt.Fprintf(stderr, "mayfly idle: %v\n", err)
 		return exitHarness
@@ -105,6 +107,11 @@ func (f *idleFlags) answer(ctx context.Context, b *bench, stdout, stderr io.Writ
 		}
 	}
 	return exitOK
+}
+
+func interrupted(stderr io.Writer) int {
+	fmt.Fprintln(stderr, "mayfly idle: interrupted; nothing is written")
+	return exitInconclusive
 }
 
 // idleProgress tells how far the runs are, on a terminal.

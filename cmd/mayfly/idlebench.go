@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -37,7 +38,7 @@ type bench struct {
 }
 
 // settle makes a bench of the flags.
-func (f *idleFlags) settle(fs *flag.FlagSet) (*bench, error) {
+func (f *idleFlags) settle(ctx context.Context, fs *flag.FlagSet) (*bench, error) {
 	if err := f.check(fs); err != nil {
 		return nil, err
 	}
@@ -58,8 +59,8 @@ func (f *idleFlags) settle(fs *flag.FlagSet) (*bench, error) {
 	}
 	b.base = idle.Config{Machine: f.machine, Share: f.share, Seed: f.seed,
 		Flap: idle.Flap{Every: f.flap.every, Lasts: f.flap.lasts, Refuse: f.refuse}}
-	for _, step := range []func(*bench, *flag.FlagSet) error{f.settlePrice, f.settleServers, f.settleTraffic, f.settleParts} {
-		if err := step(b, fs); err != nil {
+	for _, step := range []func(context.Context, *bench, *flag.FlagSet) error{f.settlePrice, f.settleServers, f.settleTraffic, f.settleParts} {
+		if err := step(ctx, b, fs); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +78,7 @@ const maxReportBuckets = 50_000
 const rfcBreakEven = 2250 * time.Second
 
 // settlePrice chooses what policies and clairvoyants go by.
-func (f *idleFlags) settlePrice(b *bench, _ *flag.FlagSet) error {
+func (f *idleFlags) settlePrice(_ context.Context, b *bench, _ *flag.FlagSet) error {
 	b.base.BreakEven = rfcBreakEven
 	switch {
 	case f.price > 0:
@@ -91,7 +92,7 @@ func (f *idleFlags) settlePrice(b *bench, _ *flag.FlagSet) error {
 	return b.price.Validate()
 }
 
-func (f *idleFlags) settleTraffic(b *bench, fs *flag.FlagSet) error {
+func (f *idleFlags) settleTraffic(ctx context.Context, b *bench, fs *flag.FlagSet) error {
 	b.spec = "agent"
 	switch {
 	case f.trace != "":
@@ -111,7 +112,7 @@ func (f *idleFlags) settleTraffic(b *bench, fs *flag.FlagSet) error {
 	b.base.For = time.Duration(f.length)
 	if file, ok := strings.CutPrefix(strings.TrimSpace(b.spec), "trace:"); ok {
 		b.recorded = true
-		if err := b.settleTrace(t, file, isSet(fs, "for")); err != nil {
+		if err := b.settleTrace(ctx, t, file, isSet(fs, "for")); err != nil {
 			return fmt.Errorf("-%s: %w", trafficFlag(f.trace), err)
 		}
 		if !isSet(fs, "seeds") {
@@ -152,8 +153,11 @@ func openTrace(name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
+// traceLook is after how many calls of a trace somebody may interrupt.
+const traceLook = 1 << 14
+
 // settleTrace reads a trace once, so that what is wrong with it is told before anything is played.
-func (b *bench) settleTrace(t traffic.Traffic, file string, lengthGiven bool) error {
+func (b *bench) settleTrace(ctx context.Context, t traffic.Traffic, file string, lengthGiven bool) error {
 	streams, err := t.Streams(0)
 	if err != nil {
 		return err
@@ -169,7 +173,9 @@ func (b *bench) settleTrace(t traffic.Traffic, file string, lengthGiven bool) er
 			if !ok {
 				break
 			}
-			calls++
+			if calls++; calls%traceLook == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			last = max(last, c.At)
 		}
 	}
@@ -187,7 +193,7 @@ func (b *bench) settleTrace(t traffic.Traffic, file string, lengthGiven bool) er
 }
 
 // settleParts decides what is played: what is asked for, all of it for a report, the frontier if nothing is.
-func (f *idleFlags) settleParts(b *bench, fs *flag.FlagSet) error {
+func (f *idleFlags) settleParts(_ context.Context, b *bench, fs *flag.FlagSet) error {
 	all := f.report != ""
 	failing := len(f.failedRetry) > 0 || isSet(fs, "flap")
 	others := len(f.policies) > 0 || failing || len(f.agents) > 0

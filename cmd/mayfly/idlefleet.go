@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -41,7 +42,7 @@ func (s *measuredServer) Mean(bound time.Duration) (time.Duration, float64) {
 }
 
 // settleServers reads profiles and makes the fleet.
-func (f *idleFlags) settleServers(b *bench, _ *flag.FlagSet) error {
+func (f *idleFlags) settleServers(_ context.Context, b *bench, _ *flag.FlagSet) error {
 	measured := map[string]*measuredServer{}
 	var names []string
 	for _, file := range f.profiles {

@@ -66,7 +66,7 @@ func TestNumbers(t *testing.T) {
 	}
 	for _, c := range []struct{ got, want string }{
 		{Interval{4.2, 0.18}.String(), "4.20 ± 0.18"}, {Interval{0.0406, 0.00065}.percent(), "4.06 ± 0.065 %"}, {Interval{3, math.Inf(1)}.seconds(), "3.00 s"},
-		{none.percent(), "-"}, {none.seconds(), "-"}, {Interval{123456, 1234}.String(), "123,456 ± 1,234"},
+		{Interval{2, 1e-15}.String(), "2.00 ± 0"}, {none.percent(), "-"}, {none.seconds(), "-"}, {Interval{123456, 1234}.String(), "123,456 ± 1,234"},
 		{brief(90e9), "1m30s"}, {brief(3600e9), "1h"}, {brief(5400e9), "1h30m"}, {brief(86400e9), "24h"}, {brief(7 * 86400e9), "7d"}, {brief(1800e9), "30m"},
 	} {
 		if c.got != c.want {

@@ -84,9 +84,9 @@ func (v Interval) scaled(by float64) string {
 	return s
 }
 
-// two shows two digits.
+// two shows two digits. What is too small for them is rounding, and shown as 0.
 func two(x float64) string {
-	if x == 0 {
+	if math.Abs(x) < 1e-6 {
 		return "0"
 	}
 	places := 0
