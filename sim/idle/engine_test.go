@@ -126,6 +126,7 @@ func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
 	near(t, "process-seconds", r.ProcessSeconds(), 10, 0)
 	is(t, "peak", r.Peak, 1)
 
+	is(t, "conversations of streams", play(t, scriptOf([]traffic.Call{talking(1, at(0, 0, 0))}, []traffic.Call{talking(1, at(0, 1, 0))})).PerConversation.N, 2)
 	c = scriptOf([]traffic.Call{at(0, 0, 0)})
 	c.For, c.WarmUp = 1000*sec, 400*sec // in which nothing happens
 	r = play(t, c)
@@ -141,10 +142,10 @@ func TestWhatIsUnderWayAtTheEnd(t *testing.T) {
 
 // TestOverIsTheIntegral: the course over time is exact in each bucket.
 func TestOverIsTheIntegral(t *testing.T) {
-	c := scriptOf([]traffic.Call{at(300*sec, 0, 0)}, []traffic.Call{at(900*sec, 1, 0)})
+	c := scriptOf([]traffic.Call{at(300*sec, 0, 0)}, []traffic.Call{at(900*sec, 1, 0)}, []traffic.Call{at(3200*sec, 2, 0)})
 	c.Bucket, c.For = 1000*sec, 3500*sec
 	r := play(t, c)
-	want := []float64{(700 + 100) / 1000., 2, (250 + 700) / 1000., 0}
+	want := []float64{(700 + 100) / 1000., 2, (250 + 700) / 1000., 300 / 500.}
 	for i, p := range r.Over {
 		near(t, "bucket", p.Y, want[i], 1e-12)
 		near(t, "its time", p.X, float64(i*1000), 0)
@@ -227,7 +228,7 @@ func TestPoissonIsExact(t *testing.T) {
 
 // TestCoalescingIsExact: spawns, delayed callers and waits of §4.3.
 func TestCoalescingIsExact(t *testing.T) {
-	r, n := oracleRun(t, "12/h", "fixed:20s", 300*sec, 1000)
+	r, n := oracleRun(t, "12/h", "fixed:20s", 300*sec, 400)
 	near(t, "spawns per call", float64(r.Spawns)/n, 0.319194, 4*math.Sqrt(.22/n))
 	near(t, "delayed callers per call", float64(r.Delayed)/n, 0.340474, 4*math.Sqrt(.24/n))
 	near(t, "wait per call", r.WaitNanos.Seconds()/n, 6.5967, 4*9.5/math.Sqrt(n))

@@ -72,9 +72,6 @@ func (e *engine) foreseeIn(i, peer int32, until int64) int64 {
 		}
 		late = int64(s.call.At - l.taken.call.At)
 	}
-	if e.open {
-		late = 0
-	}
 	for k := l.head; ; k++ {
 		if k == len(l.calls) {
 			before := l.head

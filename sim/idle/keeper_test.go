@@ -300,6 +300,14 @@ func TestForesight(t *testing.T) {
 	}
 }
 
+// TestForesightOfTheLate: starts delay callers, and the future with them; what is foreseen moves along.
+func TestForesightOfTheLate(t *testing.T) {
+	c := Config{Traffic: parsed(t, "agent:tenants=10,lanes=2"), Servers: serversOf(t, "fixed:25s"), Machine: machineOf(1800 * sec),
+		For: 300 * time.Hour, Seed: 3, BreakEven: 1000 * sec, Policy: foreseeing{new(Env)}}
+	r := play(t, c)
+	near(t, "paid, of the bound", r.Clairvoyant.Actual/r.Clairvoyant.Cost(), 1, .001)
+}
+
 // TestFlapping: a peer is down for the share of time that the law says; with T for failures, far longer.
 func TestFlapping(t *testing.T) {
 	c := Config{Traffic: parsed(t, "fixed:every=10s,tenants=20"), Servers: serversOf(t, "fixed:0s"), Machine: machineOf(1800 * sec),

@@ -56,7 +56,7 @@ type sweep struct {
 
 func (s *sweep) work(ctx context.Context, cancel context.CancelCauseFunc) {
 	for {
-		i, ok := s.take(ctx)
+		i, ok := s.take()
 		if !ok {
 			return
 		}
@@ -73,10 +73,10 @@ func (s *sweep) work(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-func (s *sweep) take(ctx context.Context) (int, bool) {
+func (s *sweep) take() (int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.next == len(s.results) || ctx.Err() != nil {
+	if s.next == len(s.results) {
 		return 0, false
 	}
 	s.next++
