@@ -33,7 +33,7 @@ func (e *engine) count(k *class, by int) {
 	k.live += by
 	e.live += by
 	if !e.counting() {
-		e.peak, k.Peak = 0, 0 // what is there at the end of the warm-up counts with the first change
+		e.peak, k.Peak = 0, 0 // below they become what is there, until the warm-up ends
 	}
 	e.peak, k.Peak = max(e.peak, e.live), max(k.Peak, k.live)
 }
@@ -104,10 +104,8 @@ func (e *engine) closeBooks() {
 	for i := range e.classes {
 		k := &e.classes[i]
 		e.integrate(k)
-		k.Peak = max(k.Peak, k.live)
 		k.MiBNanos = Sum(k.rss) * k.ProcessNanos
 	}
-	e.peak = max(e.peak, e.live)
 	for i := range e.streams {
 		e.endTalk(&e.streams[i].talk)
 	}
