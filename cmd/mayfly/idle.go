@@ -101,10 +101,8 @@ func (f *idleFlags) answer(ctx context.Context, b *bench, stdout, stderr io.Writ
 	if f.report != "" && !f.json {
 		fmt.Fprintf(stdout, "report: %s\n", reportPage(f.report))
 	}
-	for _, o := range r.Oracles {
-		if !o.OK {
-			return exitFailed
-		}
+	if !report.Agree(r.Oracles) {
+		return exitFailed
 	}
 	return exitOK
 }

@@ -163,8 +163,20 @@ func (b *bench) playOracles(ctx context.Context, r *report.Report) error {
 		return err
 	}
 	r.Oracles = report.NewOracles(rows)
+	if report.Agree(r.Oracles) {
+		return nil
+	}
+	// Among so many numbers one is off by chance now and then, since their errors are estimates too. What is
+	// wrong is off under every seed.
+	if rows, err = idle.Agreement(ctx, b.gaps, b.seeds[0]+againSeed); err != nil {
+		return err
+	}
+	report.Again(r.Oracles, report.NewOracles(rows))
 	return nil
 }
+
+// againSeed leads to callers whom no other run has met.
+const againSeed = 1 << 32
 
 // listIdle prints what specs may name.
 func listIdle(w io.Writer, asJSON bool) int {

@@ -11,7 +11,7 @@ func cell(t time.Duration, pairs ...[2]float64) idle.Summary {
 	s := idle.Summary{Name: t.String()}
 	for i, p := range pairs {
 		r := idle.Result{Policy: "rfc", Seed: uint64(i + 1), IdleTimeout: t, Span: time.Hour, Tenants: 10, Peers: 20}
-		r.Calls, r.Cold, r.Delayed = 1000, uint64(p[1]), uint64(p[1])+1
+		r.Calls, r.Cold, r.Delayed = 1000, uint64(p[1]), 2*uint64(p[1])
 		r.ProcessNanos = idle.Sum(p[0] * 1e9)
 		r.MiBNanos = 1024 * r.ProcessNanos
 		r.WaitNanos = idle.Sum(p[1] * 36e9) // each waits for 36 s, a hundredth of an hour

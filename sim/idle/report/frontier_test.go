@@ -191,6 +191,15 @@ func TestRecommendation(t *testing.T) {
 	if r.FlatTo != 5*time.Minute {
 		t.Errorf("flat to %v, want 5m: 338.25 is 3 %% more", r.FlatTo)
 	}
+	r = f.Recommend(Price{BreakEven: 5.05}) // 356.025, 355.025
+	if r.Best != 5*time.Minute || r.FlatFrom != time.Minute {
+		t.Errorf("best %v, flat from %v, want 5m and 1m", r.Best, r.FlatFrom)
+	}
+	same := [2]float64{100, 10}
+	r = mustFrontier(t, []idle.Summary{cell(time.Minute, same), cell(time.Hour, same)}, nil).Recommend(Price{BreakEven: 1})
+	if d := cmp.Diff([]Drawn{{time.Minute, 1}}, r.Drawn); d != "" || r.Best != time.Minute {
+		t.Errorf("best %v of equals, drawn:\n%s", r.Best, d)
+	}
 }
 
 // TestTheBootstrapSaysHowSure: two timeouts that win one seed of three and two are drawn about as often as the majority of three
@@ -211,10 +220,10 @@ func TestTheBootstrapSaysHowSure(t *testing.T) {
 
 func TestMoney(t *testing.T) {
 	f := mustFrontier(t, hand(), nil)
-	// An hour of 5 min: 201 process-seconds of a GiB, 30.5 starts of 36 s and 31.5 delayed calls.
+	// An hour of 5 min: 201 process-seconds of a GiB, 30.5 starts of 36 s and 61 delayed calls.
 	p := Price{GiBHour: 36, WaitHour: 2, Delayed: 0.1}
 	r := f.Recommend(p)
-	if c := r.Costs[1]; !near(c.Keep.Mean, 36*201.0/3600) || !near(c.Wait.Mean, 2*30.5/100+0.1*31.5) || r.Unit != "money/h" {
+	if c := r.Costs[1]; !near(c.Keep.Mean, 36*201.0/3600) || !near(c.Wait.Mean, 2*30.5/100+0.1*61) || r.Unit != "money/h" {
 		t.Errorf("5 min costs %v and %v %s", c.Keep.Mean, c.Wait.Mean, r.Unit)
 	}
 }
@@ -259,5 +268,20 @@ func TestPoliciesAreComparedWithTheRFC(t *testing.T) {
 	}
 	if want := (201 + 10*30.5) / (101 + 10*50.5); !near(rows[1].OverRFC.Mean, want) {
 		t.Errorf("over rfc %v, want %v", rows[1].OverRFC.Mean, want)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	c := cell(time.Minute, [2]float64{100, 50})
+	r := &c.Runs[0]
+	r.FailedNanos, r.Refused, r.FailedCalls, r.Retries, r.Crashes = 36e11, 20, 30, 4, 3 // an hour, of 20 peers
+	got := NewFailures([]idle.Summary{c})[0]
+	for _, x := range []struct {
+		name      string
+		got, want float64
+	}{{"unavailable", got.Unavailable.Mean, 0.05}, {"refused", got.Refused.Mean, 0.02}, {"failed", got.Failed.Mean, 0.03}, {"retries", got.Retries.Mean, 4}, {"crashes", got.Crashes.Mean, 3}} {
+		if !near(x.got, x.want) {
+			t.Errorf("%s: %v, want %v", x.name, x.got, x.want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/sim/idle"
@@ -71,6 +72,8 @@ type OracleRow struct {
 	Off      Real    `json:"standard_errors_off"`
 	N        uint64  `json:"gaps"`
 	OK       bool    `json:"ok"`
+	// Again says that the number was off under the first seed, and that this is what a second one made of it.
+	Again bool `json:"played_again,omitempty"`
 }
 
 // Real is a number that JSON has as null if it is not finite.
@@ -87,6 +90,21 @@ func NewOracles(rows []idle.Row) []OracleRow {
 			Got: Real(r.Simulated), SE: Real(r.SE), Off: Real(r.Off()), N: r.Gaps, OK: r.OK()})
 	}
 	return out
+}
+
+// Agree says whether all numbers agree.
+func Agree(rows []OracleRow) bool {
+	return !slices.ContainsFunc(rows, func(o OracleRow) bool { return !o.OK })
+}
+
+// Again replaces the rows that are off by those of another seed, and marks them.
+func Again(rows, second []OracleRow) {
+	for i := range rows {
+		if !rows[i].OK {
+			rows[i] = second[i]
+			rows[i].Again = true
+		}
+	}
 }
 
 // Limit is how many standard errors a simulated number may be off.

@@ -182,8 +182,11 @@ func oracleTable(rows []OracleRow) table {
 		Columns: []string{"check", "formula", "quantity", "known", "simulated", "se", "off, se", ""}}
 	for _, o := range rows {
 		mark := ""
-		if !o.OK {
+		switch {
+		case !o.OK:
 			mark = "OFF"
+		case o.Again:
+			mark = "second seed"
 		}
 		t.Rows = append(t.Rows, []string{o.Name, o.Formula, o.Quantity, six(o.Want), six(float64(o.Got)), six(float64(o.SE)), fmt.Sprintf("%.2f", o.Off), mark})
 	}

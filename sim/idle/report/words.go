@@ -121,8 +121,11 @@ func (r *Recommendation) say() string {
 }
 
 func sayOracles(rows []OracleRow) string {
-	off, worst := 0, 0
+	off, again, worst := 0, 0, 0
 	for i, o := range rows {
+		if o.OK && o.Again {
+			again++
+		}
 		if !o.OK {
 			off++
 		}
@@ -133,6 +136,9 @@ func sayOracles(rows []OracleRow) string {
 	text := fmt.Sprintf("Of %d numbers that are known in closed form, %d were simulated within %d standard errors", len(rows), len(rows)-off, Limit)
 	if off > 0 {
 		text += fmt.Sprintf(", and %d are off", off)
+	}
+	if again > 0 {
+		text += fmt.Sprintf(" (%d of them under a second seed, since they were not under the first)", again)
 	}
 	return fmt.Sprintf("%s; the farthest, %s (%s), is %.2f away.", text, rows[worst].Name, rows[worst].Quantity, rows[worst].Off)
 }
