@@ -174,6 +174,9 @@ func (e *engine) answered(r *lifecycle.Reply) error {
 	p := &e.peers[f.peer]
 	k := &e.classes[p.Class]
 	if f.stream < 0 { // a start without a caller
+		if p.phase == absent { // it came to nothing: what starts later is started for somebody
+			p.woken, p.retried = false, false
+		}
 		e.land(r.Ticket)
 		return nil
 	}

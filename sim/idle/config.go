@@ -88,7 +88,14 @@ func (c Config) Validate() error {
 	say(c.Share < 0, "Share is %d; use 0 or more", c.Share)
 	say(c.Flap.Every < 0 || c.Flap.Lasts < 0 || c.Flap.Refuse < 0, "Flap has a negative time: %+v", c.Flap)
 	say(c.Bucket < 0 || c.Bucket > 0 && c.For/c.Bucket > maxBuckets, "Bucket is %v; use 0 or so much that For has at most %d", c.Bucket, maxBuckets)
+	say(c.Flap.Every == 0 && c.Flap.Lasts > 0, "Flap.Lasts is %v and Flap.Every 0; say how often outages come", c.Flap.Lasts)
+	say(c.Flap.Every > 0 && c.For/max(c.Flap.Every, 1) > maxOutages, "Flap.Every is %v; use so much that For has at most %d", c.Flap.Every, maxOutages)
 	say(c.AuditEvery < 0, "AuditEvery is %d; use 0 or more", c.AuditEvery)
+	if p, ok := c.Policy.(validated); ok {
+		if err := p.Validate(); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	if err := c.Machine.Validate(); err != nil {
 		errs = append(errs, err)
 	}
@@ -100,4 +107,5 @@ const (
 	maxFor     = 10 * 365 * 24 * time.Hour
 	maxBuckets = 1 << 20
 	maxWeight  = 1e9
+	maxOutages = 1 << 20 // of a peer, on average
 )

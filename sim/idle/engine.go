@@ -248,7 +248,7 @@ func (e *engine) happen(ev event) error {
 	case evDown:
 		return e.goDown(ev.ref())
 	case evDue:
-		e.due = append(e.due, dueStop{ev.ref(), ev.token()})
+		e.fallsDue(ev.ref())
 	case evWake:
 		return e.wake(ev.ref(), ev.token())
 	case evRetry:

@@ -8,7 +8,7 @@ const (
 	evDone   eventKind = iota + 1 // ref: slot of a ticket, token: its serial
 	evDialed                      // ref: peer, token: its generation
 	evDown                        // ref: peer
-	evDue                         // ref: peer, token: its idle period; from now on it is swept by any call
+	evDue                         // ref: peer; if its idle period is due, it is swept by any call from now on
 	evWake                        // ref: peer, token: its idle period
 	evRetry                       // ref: peer, token: its failure
 	evCall                        // ref: stream

@@ -28,6 +28,7 @@ type peer struct {
 	waiting  int32
 	token    uint32 // of the idle period; changes with every use
 	failures int32  // in a row
+	spells   uint32 // in Failed so far: a retry belongs to one
 	gen      lifecycle.Generation
 	slot     lifecycle.PeerID
 	owner    lifecycle.OwnerID // who called it first, under
@@ -38,6 +39,9 @@ type peer struct {
 	failedAt int64
 	idle     int64         // kept unused since the last use, earlier spells
 	until    int64         // when a woken one is stopped, 0 as the machine thinks
+	due      int64         // from when on any call ends
+	dueOf    uint32        // the idle period of this token
+	armed    int64         // the event that looks at it, 0 if there is none
 	shortest time.Duration // timeout of the agent that asks for least
 	weather  weather
 }

@@ -24,9 +24,10 @@ func (e *engine) hear(v *lifecycle.Event) {
 	}
 	p.failedAt = e.now
 	p.failures++
+	p.spells++
 	if e.retries != nil {
 		if at, ok := e.retries.Retry(p.Peer, time.Duration(e.now), int(p.failures)); ok {
-			e.agenda.add(makeEvent(max(int64(at), e.now), evRetry, p.ID, uint32(p.failures)))
+			e.agenda.add(makeEvent(max(int64(at), e.now), evRetry, p.ID, p.spells))
 		}
 	}
 }
@@ -174,11 +175,37 @@ func (e *engine) fellIdle(p *peer) {
 		e.retain(p, lifecycle.Never)
 	case OnCall:
 		e.retain(p, lifecycle.Never)
-		e.agenda.add(makeEvent(max(int64(d.Stop), e.now), evDue, p.ID, p.token))
+		p.due, p.dueOf = max(int64(d.Stop), e.now), p.token
+		e.armDue(p)
 	}
 	if d.Wake > 0 {
 		p.until = int64(d.Until)
 		e.agenda.add(makeEvent(max(int64(d.Wake), e.now), evWake, p.ID, p.token))
+	}
+}
+
+// armDue has the engine look at a peer when its idle period is due. One event is enough for all idle periods that end
+// before it: however many calls there are, the agenda does not grow with them.
+func (e *engine) armDue(p *peer) {
+	if p.armed == 0 || p.due < p.armed {
+		p.armed = p.due
+		e.agenda.add(makeEvent(p.due, evDue, p.ID, 0))
+	}
+}
+
+// fallsDue is the event that armDue asked for.
+func (e *engine) fallsDue(i int32) {
+	p := &e.peers[i]
+	if p.armed != e.now {
+		return // an earlier one took its place
+	}
+	p.armed = 0
+	switch {
+	case p.dueOf != p.token: // that idle period is over; the next asks again
+	case p.due > e.now:
+		e.armDue(p)
+	default:
+		e.due = append(e.due, dueStop{i, p.token})
 	}
 }
 
@@ -198,7 +225,7 @@ func (e *engine) sweep() error {
 		return nil
 	}
 	for _, x := range e.due {
-		if p := &e.peers[x.peer]; p.token&tokenMask == x.token && p.phase == up && p.inFlight == 0 {
+		if p := &e.peers[x.peer]; p.token == x.token && p.phase == up && p.inFlight == 0 {
 			e.retain(p, 0)
 		}
 	}
@@ -222,7 +249,7 @@ func (e *engine) wake(i int32, token uint32) error {
 // retry starts a failed peer again, if it has neither aged nor been started since.
 func (e *engine) retry(i int32, token uint32) error {
 	p := &e.peers[i]
-	if uint32(p.failures) != token || !p.failed {
+	if p.spells&tokenMask != token || !p.failed {
 		return nil
 	}
 	p.retried = true

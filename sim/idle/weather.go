@@ -12,6 +12,7 @@ import (
 type weather struct {
 	spell int64 // number of the one under way
 	ends  int64
+	armed int64 // end of the spell for which there is an event
 }
 
 func (w *weather) down() bool { return w.spell%2 == 1 }
@@ -56,7 +57,10 @@ func (e *engine) throughWeather(p *peer, d time.Duration, ok bool) (time.Duratio
 		}
 		return e.cfg.Flap.Refuse, false
 	}
-	e.agenda.add(makeEvent(w.ends, evDown, p.ID, 0)) // whatever runs by then
+	if w.armed != w.ends { // it ends whatever runs by then: one event for all starts of a spell
+		w.armed = w.ends
+		e.agenda.add(makeEvent(w.ends, evDown, p.ID, 0))
+	}
 	return d, ok
 }
 
