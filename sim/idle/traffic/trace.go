@@ -151,9 +151,9 @@ func (r *Replay) begin() error {
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return err
+			return zipError(err)
 		}
-		in = bufio.NewReaderSize(z, MaxLine)
+		in = bufio.NewReaderSize(unzipped{z}, MaxLine)
 	}
 	if bom, _ := in.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		in.Discard(3)
@@ -166,8 +166,29 @@ func (r *Replay) begin() error {
 		r.lines = newJSONLines(in)
 		return nil
 	}
+	if len(head) > 0 && head[0] == '[' {
+		return errors.New("it begins with [: write one JSON object a line, without an array around them")
+	}
 	lines, err := newCSVLines(in)
 	r.lines = lines
+	return err
+}
+
+// unzipped says of what comes out of gzip what is wrong with it.
+type unzipped struct{ z *gzip.Reader }
+
+func (u unzipped) Read(p []byte) (int, error) {
+	n, err := u.z.Read(p)
+	return n, zipError(err)
+}
+
+func zipError(err error) error {
+	switch err {
+	case io.ErrUnexpectedEOF:
+		return errors.New("the gzip file is broken off: copy it again")
+	case gzip.ErrChecksum, gzip.ErrHeader:
+		return fmt.Errorf("the gzip file is damaged: %w", err)
+	}
 	return err
 }
 

@@ -70,11 +70,7 @@ func TestTracesSayTheSameInEveryForm(t *testing.T) {
 		} else if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
-		var z bytes.Buffer
-		w := gzip.NewWriter(&z)
-		io.WriteString(w, src)
-		w.Close()
-		if got, err = replay(text(z.String()), TraceConfig{}); err != nil || !slices.Equal(got, want) {
+		if got, err = replay(text(zipped(src)), TraceConfig{}); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s, gzipped: %v, %v", name, got, err)
 		}
 	}
@@ -135,9 +131,20 @@ type counted struct {
 
 func (c *counted) Close() error { *c.open--; return nil }
 
+// zipped is a text as gzip writes it.
+func zipped(src string) string {
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	io.WriteString(w, src)
+	w.Close()
+	return z.String()
+}
+
 func TestBadTraces(t *testing.T) {
 	const all = "time, tenant, peer, duration"
 	long := strings.Repeat("x", MaxLine+1)
+	line := `{"time":1,"tenant":"a","peer":"b","duration":1}` + "\n"
+	zippedCSV, zippedJSON := zipped(head+"1,a,b,1\n"), zipped(line)
 	for _, c := range []struct{ name, src, want string }{
 		{"empty", "", "it is empty: there is no call in it"},
 		{"blank", "\n\n", "it is empty: there is no call in it"},
@@ -193,7 +200,12 @@ func TestBadTraces(t *testing.T) {
 		{"break in a name", `{"time":1,"tenant":"a\nb","peer":"b","duration":1}`, `line 1: tenant: "a\nb" has a line break or a zero in it`},
 		{"control in JSON", "{\"time\":1,\"tenant\":\"a\x01\",\"peer\":\"b\",\"duration\":1}", "line 1: it is no JSON object: invalid character '\\x01' in string literal"},
 		{"long JSON", `{"time":1,"tenant":"a","peer":"b","duration":1}` + "\n{" + long, "line 2: it is longer than 65536 bytes"},
-		{"broken gzip", "\x1f\x8bnothing at all", "gzip: invalid header"},
+		{"broken gzip", "\x1f\x8bnothing at all", "the gzip file is damaged: gzip: invalid header"},
+		{"broken off in gzip's header", "\x1f\x8b\x08", "the gzip file is broken off: copy it again"},
+		{"broken off gzip", zippedCSV[:len(zippedCSV)-3], "line 3: the gzip file is broken off: copy it again"},
+		{"broken off gzip of JSON", zippedJSON[:len(zippedJSON)-1], "line 2: the gzip file is broken off: copy it again"},
+		{"altered gzip", zippedCSV[:len(zippedCSV)-8] + "12345678", "line 3: the gzip file is damaged: gzip: invalid checksum"},
+		{"array of objects", " [" + line + "]", "it begins with [: write one JSON object a line, without an array around them"},
 	} {
 		_, err := replay(text(c.src), TraceConfig{})
 		if err == nil || err.Error() != "calls: "+c.want {

@@ -126,6 +126,9 @@ func (g *lineGuard) pass(p []byte) (n int, err error) {
 		from += i + 1
 		g.line, g.length, g.quotes = g.line+1, 0, 0
 	}
+	if g.err != nil && g.err != io.EOF {
+		g.err = fmt.Errorf("line %d: %w", g.line, g.err)
+	}
 	return n, nil
 }
 
