@@ -179,9 +179,6 @@ func (b *bench) settleTrace(ctx context.Context, t traffic.Traffic, file string,
 			last = max(last, c.At)
 		}
 	}
-	if calls == 0 {
-		return fmt.Errorf("%s has no calls, so there is nothing to play", file)
-	}
 	if !lengthGiven {
 		b.base.For = last.Truncate(time.Second) + time.Second
 	}
