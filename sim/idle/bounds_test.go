@@ -1,8 +1,10 @@
 package idle
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,4 +132,68 @@ func TestRefusedWakingIsNotCounted(t *testing.T) {
 	r := play(t, c)
 	is(t, "woken", r.Woken, 0)
 	is(t, "spawns", r.Spawns, 3)
+}
+
+// merged is the calls of all streams of open traffic in one stream, as a trace has them.
+func merged(t *testing.T, all traffic.Traffic, until time.Duration) script {
+	t.Helper()
+	streams, err := all.Streams(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []traffic.Call
+	for _, s := range streams {
+		for {
+			c, ok, err := s.Next(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok || c.At > until {
+				break
+			}
+			calls = append(calls, c)
+		}
+	}
+	slices.SortFunc(calls, func(a, b traffic.Call) int { return cmp.Compare(a.At, b.At) })
+	return script{calls}
+}
+
+// TestForesightOfTraces: one stream that carries everybody tells the same future as a stream for each.
+func TestForesightOfTraces(t *testing.T) {
+	for _, policy := range []Policy{Offline{}, Offline{Prewarm: true, Horizon: 5 * time.Hour}} {
+		c := Config{Traffic: parsed(t, "poisson:rate=2/h,tenants=9,peers=3,takes=10m"), Servers: serversOf(t, "fixed:0s"), Machine: machineOf(1800 * sec),
+			For: 1000 * time.Hour, Seed: 3, BreakEven: 1000 * sec, Policy: policy}
+		many := play(t, c)
+		c.Traffic = merged(t, c.Traffic, c.For+48*time.Hour)
+		one := play(t, c)
+		if many.Gaps < 1000 || many.ColdGaps+many.Woken < 100 {
+			t.Fatalf("%d gaps, %d cold", many.Gaps, many.ColdGaps)
+		}
+		near(t, "processes", one.MeanProcesses(one.Span), many.MeanProcesses(many.Span), 1e-9)
+		one.ProcessNanos, one.IdleNanos, one.MiBNanos = many.ProcessNanos, many.IdleNanos, many.MiBNanos // summed in another order
+		is(t, "measures", one.Measures, many.Measures)
+	}
+}
+
+// throng is one call of a tenant, and then those of another, ten in a nanosecond.
+type throng struct{ n int }
+
+func (throng) Name() string { return "throng" }
+func (throng) Open() bool   { return true }
+func (throng) Streams(uint64) ([]traffic.Stream, error) {
+	return []traffic.Stream{&throng{}}, nil
+}
+
+func (s *throng) Next(time.Duration) (traffic.Call, bool, error) {
+	s.n++
+	return at(time.Duration(s.n/10), uint32(min(s.n-1, 1)), 0), true, nil
+}
+
+// TestForesightIsBounded: what lies ahead is held up to a bound, and then refused.
+func TestForesightIsBounded(t *testing.T) {
+	c := scriptOf()
+	c.Traffic, c.Policy = throng{}, Offline{B: time.Hour}
+	if _, err := Run(c); err == nil || !strings.Contains(err.Error(), "within what is foreseen") {
+		t.Errorf("millions of calls within an hour: %v", err)
+	}
 }

@@ -182,6 +182,9 @@ func (e *engine) setStreams() error {
 	}
 	if e.view != nil {
 		e.view.ahead = make([]lookahead, len(streams))
+		if e.whole && e.open {
+			e.view.ahead[0] = lookahead{coming: map[uint64]coming{}, gone: 1}
+		}
 	}
 	for i := range e.streams {
 		if err := e.draw(int32(i), 0); err != nil {
