@@ -20,7 +20,11 @@ type picture struct {
 func pictureOf(m *Machine) picture {
 	p := picture{Load: m.Load(), Stats: m.Stats(), Deadline: m.Deadline(), Live: m.Live()}
 	for id := PeerID(1); int(id) < m.Slots(); id++ {
-		p.Views = append(p.Views, m.View(id))
+		v := m.View(id)
+		if m.peers[id].overdue { // it ages when its last call ends, which is told as a time from now
+			v.RetryAt -= m.Now()
+		}
+		p.Views = append(p.Views, v)
 	}
 	return p
 }
@@ -46,6 +50,11 @@ func randomInput(t *rapid.T, m *Machine, tickets *Tickets, open *[]Ticket) Input
 	case InConnected, InConnectFailed, InBroken, InExited, InSpawned, InStarted, InRelisted:
 		if v.State != NoState && v.Gen > 0 {
 			return Input{Kind: k, Peer: id, Gen: v.Gen, Tools: 2}
+		}
+	case InRetain:
+		if v.State != NoState && v.Gen > 0 {
+			until := m.Now() + Instant(rapid.IntRange(-5, 60).Draw(t, "until"))*second
+			return Retain(id, v.Gen, rapid.SampledFrom([]Instant{until, Never}).Draw(t, "or never"))
 		}
 	case InCancel, InCallDone:
 		if n := len(*open); n > 0 {

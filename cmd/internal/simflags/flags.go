@@ -97,3 +97,19 @@ func Misused(stderr io.Writer, command string, err error) int {
 	}
 	return exitUsage
 }
+
+// Negative reports those of the flags that DefineConfig defines whose value is below 0, among the
+// ones that asked returns true for.
+func Negative(c *lifecycle.Config, asked func(name string) bool) (errs []error) {
+	for _, x := range spanFlags {
+		if d := *x.place(c); d < 0 && asked(x.name) {
+			errs = append(errs, fmt.Errorf("-%s is %v; use 0 or more", x.name, d))
+		}
+	}
+	for _, x := range countFlags {
+		if n := *x.place(c); n < 0 && asked(x.name) {
+			errs = append(errs, fmt.Errorf("-%s is %d; use 0 or more", x.name, n))
+		}
+	}
+	return errs
+}
