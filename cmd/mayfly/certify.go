@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mayfly-mcp/mayfly/cmd/internal/simflags"
 	"github.com/mayfly-mcp/mayfly/conformance"
 )
 
@@ -175,10 +176,7 @@ func parsed(fs *flag.FlagSet, args []string, stderr io.Writer) (code int, done b
 
 // isSet says whether a flag was given, with whatever value: an empty list of checks is a
 // mistake, not a wish for all of them.
-func isSet(fs *flag.FlagSet, name string) (set bool) {
-	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
-	return set
-}
+func isSet(fs *flag.FlagSet, name string) bool { return simflags.IsSet(fs, name) }
 
 // certify runs the checks and writes the report. An interrupted run has none: it would take
 // the place of one that says something.

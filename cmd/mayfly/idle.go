@@ -2,12 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
 
+	"github.com/mayfly-mcp/mayfly/cmd/internal/idleflags"
 	"github.com/mayfly-mcp/mayfly/cmd/internal/simflags"
+	"github.com/mayfly-mcp/mayfly/sim/idle"
 	"github.com/mayfly-mcp/mayfly/sim/idle/report"
+	"github.com/mayfly-mcp/mayfly/sim/idle/traffic"
 )
 
 const idleUsage = `usage: mayfly idle [flags]
@@ -37,19 +44,20 @@ func runIdle(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 			return c.run(ctx, args[1:], stdin, stdout, stderr)
 		}
 	}
-	f := newIdleFlags()
+	f := idleflags.New()
+	f.OpenTrace, f.ReadProfile = openTrace, readProfile
 	fs := simflags.New("mayfly idle", idleUsage, stderr)
-	f.define(fs)
+	f.Define(fs)
 	if err := simflags.Parse(fs, args); err != nil {
 		return simflags.Misused(stderr, fs.Name(), err)
 	}
-	if f.list {
-		if err := f.alone(fs, "list", "json"); err != nil {
+	if f.List {
+		if err := f.Alone(fs, "list", "json"); err != nil {
 			return simflags.Misused(stderr, fs.Name(), err)
 		}
-		return listIdle(stdout, f.json)
+		return listIdle(stdout, f.JSON)
 	}
-	b, err := f.settle(ctx, fs)
+	b, err := f.Settle(ctx, fs)
 	if err != nil && ctx.Err() != nil {
 		return interrupted(stderr)
 	}
@@ -57,11 +65,11 @@ func runIdle(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		fmt.Fprintf(stderr, "%s: %v\n", fs.Name(), err)
 		return inputCode(err)
 	}
-	b.progress = idleProgress(stderr)
-	for _, note := range b.notes {
+	b.Progress = idleProgress(stderr)
+	for _, note := range b.Notes {
 		fmt.Fprintf(stderr, "note: %s\n", note)
 	}
-	return f.answer(ctx, b, stdout, stderr)
+	return answerIdle(ctx, f, b, stdout, stderr)
 }
 
 // idleCommands are the subcommands of idle.
@@ -71,8 +79,8 @@ func idleCommands() []command {
 	}
 }
 
-// answer plays, prints and writes.
-func (f *idleFlags) answer(ctx context.Context, b *bench, stdout, stderr io.Writer) int {
+// answerIdle plays, prints and writes.
+func answerIdle(ctx context.Context, f *idleflags.Flags, b *idleflags.Bench, stdout, stderr io.Writer) int {
 	harness := func(err error) int {
 		if ctx.Err() != nil {
 			return interrupted(stderr)
@@ -80,17 +88,17 @@ func (f *idleFlags) answer(ctx context.Context, b *bench, stdout, stderr io.Writ
 		fmt.Fprintf(stderr, "mayfly idle: %v\n", err)
 		return exitHarness
 	}
-	r, err := b.play(ctx)
+	r, err := b.Play(ctx)
 	if err != nil {
 		return harness(err)
 	}
 	r.Say()
-	if f.report != "" {
-		if err := report.Write(f.report, r); err != nil {
+	if f.Report != "" {
+		if err := report.Write(f.Report, r); err != nil {
 			return harness(err)
 		}
 	}
-	if f.json {
+	if f.JSON {
 		data, err := r.Encode()
 		if err != nil {
 			return harness(err)
@@ -99,8 +107,8 @@ func (f *idleFlags) answer(ctx context.Context, b *bench, stdout, stderr io.Writ
 	} else {
 		r.Text(stdout)
 	}
-	if f.report != "" && !f.json {
-		fmt.Fprintf(stdout, "report: %s\n", reportPage(f.report))
+	if f.Report != "" && !f.JSON {
+		fmt.Fprintf(stdout, "report: %s\n", filepath.Join(f.Report, report.HTMLFile))
 	}
 	if !report.Agree(r.Oracles) {
 		return exitFailed
@@ -130,4 +138,58 @@ func idleProgress(w io.Writer) func(part string) func(done, of int) {
 			}
 		}
 	}
+}
+
+// openTrace opens a file that can be read again for every run.
+func openTrace(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return nil, errors.New("a trace is read again for every run, and standard input cannot be; name a file")
+	}
+	if err := noDirectory(name); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is read again for every run, and is no regular file; copy it into one", name)
+	}
+	return os.Open(name)
+}
+
+// listIdle prints what specs may name.
+func listIdle(w io.Writer, asJSON bool) int {
+	if asJSON {
+		writeJSON(w, struct {
+			Traffic  []traffic.Kind    `json:"traffic"`
+			Servers  []string          `json:"servers"`
+			Policies []idle.PolicyKind `json:"policies"`
+		}{traffic.Kinds(), idle.ServerNames(), idle.PolicyKinds()})
+		return exitOK
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "traffic, -traffic SPEC; several with plus signs between them")
+	for _, k := range traffic.Kinds() {
+		fmt.Fprintf(tw, "  %s\n  \t%s\n", k.Form, k.About)
+	}
+	fmt.Fprintln(tw, "  every population takes besides")
+	for _, text := range traffic.Common() {
+		fmt.Fprintf(tw, "  \t%s\n", text)
+	}
+	fmt.Fprintln(tw, "\nservers, -servers CLASS=WEIGHT,...")
+	for _, row := range idleflags.Fleet(idle.DefaultMix(), 30*time.Second) {
+		fmt.Fprintf(tw, "  %s\t%.0f %% of mixed: connects in %.2g s on average, %.0f %% fail within 30 s, %.0f MiB\n", row.Name, 100*row.Share, row.Connect, 100*row.Fails, row.MiB)
+	}
+	for _, name := range idle.ServerNames() {
+		if !idleflags.Contains(idle.DefaultMix(), name) {
+			fmt.Fprintf(tw, "  %s\n", name)
+		}
+	}
+	fmt.Fprintln(tw, "\npolicies, -policy SPEC; additions follow with plus signs")
+	for _, k := range idle.PolicyKinds() {
+		form := k.Form
+		if k.Adds {
+			form = "+" + form
+		}
+		fmt.Fprintf(tw, "  %s\n  \t%s\n", form, k.About)
+	}
+	_ = tw.Flush() // settled by the caller, as for every command
+	return exitOK
 }

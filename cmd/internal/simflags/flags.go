@@ -86,6 +86,12 @@ func Parse(fs *flag.FlagSet, args []string) error {
 	return nil
 }
 
+// IsSet says whether a flag was given, with whatever value.
+func IsSet(fs *flag.FlagSet, name string) (set bool) {
+	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
 // Misused says what is wrong with a command line, unless that has been said or help was asked
 // for, and returns the exit code.
 func Misused(stderr io.Writer, command string, err error) int {

@@ -1,4 +1,4 @@
-package main
+package idleflags
 
 import (
 	"context"
@@ -42,11 +42,11 @@ func (s *measuredServer) Mean(bound time.Duration) (time.Duration, float64) {
 }
 
 // settleServers reads profiles and makes the fleet.
-func (f *idleFlags) settleServers(_ context.Context, b *bench, _ *flag.FlagSet) error {
+func (f *Flags) settleServers(_ context.Context, b *Bench, _ *flag.FlagSet) error {
 	measured := map[string]*measuredServer{}
 	var names []string
 	for _, file := range f.profiles {
-		s, notes, err := loadMeasured(file)
+		s, notes, err := f.loadMeasured(file)
 		if err != nil {
 			return fmt.Errorf("-profile: %w", err)
 		}
@@ -55,7 +55,7 @@ func (f *idleFlags) settleServers(_ context.Context, b *bench, _ *flag.FlagSet) 
 		}
 		measured[s.Class] = s
 		names = append(names, s.Class)
-		b.notes = append(b.notes, notes...)
+		b.Notes = append(b.Notes, notes...)
 	}
 	spec := f.servers
 	switch {
@@ -76,7 +76,7 @@ func (f *idleFlags) settleServers(_ context.Context, b *bench, _ *flag.FlagSet) 
 		return fmt.Errorf("-servers: %w", err)
 	}
 	for _, name := range names {
-		if !contains(mix, name) {
+		if !Contains(mix, name) {
 			return fmt.Errorf("-servers: %q leaves out %s, which -profile gives", spec, name)
 		}
 	}
@@ -84,7 +84,8 @@ func (f *idleFlags) settleServers(_ context.Context, b *bench, _ *flag.FlagSet) 
 	return nil
 }
 
-func contains(mix idle.Mix, name string) bool {
+// Contains says whether a class of this name is in a mix.
+func Contains(mix idle.Mix, name string) bool {
 	for _, p := range mix {
 		if p.Server.Name() == name {
 			return true
@@ -93,8 +94,8 @@ func contains(mix idle.Mix, name string) bool {
 	return false
 }
 
-func loadMeasured(file string) (*measuredServer, []string, error) {
-	p, err := readProfile(file)
+func (f *Flags) loadMeasured(file string) (*measuredServer, []string, error) {
+	p, err := f.ReadProfile(file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,8 +112,8 @@ func loadMeasured(file string) (*measuredServer, []string, error) {
 	return s, notes, nil
 }
 
-// fleet describes a mix for reports.
-func fleet(mix idle.Mix, bound time.Duration) []report.ServerRow {
+// Fleet describes a mix for reports.
+func Fleet(mix idle.Mix, bound time.Duration) []report.ServerRow {
 	total := 0.0
 	for _, p := range mix {
 		total += p.Weight

@@ -1,11 +1,11 @@
-package main
+package idleflags
 
 import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -14,11 +14,12 @@ import (
 
 	"github.com/mayfly-mcp/mayfly/cmd/internal/simflags"
 	"github.com/mayfly-mcp/mayfly/core/lifecycle"
+	"github.com/mayfly-mcp/mayfly/sim/idle/profile"
 	"github.com/mayfly-mcp/mayfly/sim/idle/report"
 )
 
-// idleFlags are the flags of idle.
-type idleFlags struct {
+// Flags are the flags of mayfly idle.
+type Flags struct {
 	traffic, policies, profiles texts
 	trace, servers              string
 	timeouts                    spans
@@ -36,8 +37,14 @@ type idleFlags struct {
 	agents                      spans
 	oracles                     bool
 	gaps                        int
-	report                      string
-	json, list                  bool
+	Report                      string
+	JSON, List                  bool
+
+	// Elsewhere says that Report is not where the report will be written, so that nobody looks whether it may be.
+	Elsewhere bool
+	// OpenTrace and ReadProfile read the files that flags name.
+	OpenTrace   func(name string) (io.ReadCloser, error)
+	ReadProfile func(name string) (*profile.Profile, error)
 }
 
 // Defaults of the bench: a week of a few hundred tenants, long enough for waits of hours to weigh, and answered in
@@ -63,14 +70,16 @@ const (
 	maxIdleTimeout  = 366 * 24 * time.Hour
 )
 
-func newIdleFlags() *idleFlags {
-	f := &idleFlags{machine: lifecycle.DefaultConfig(), length: spanFlag(7 * 24 * time.Hour)}
+// New are flags with their defaults.
+func New() *Flags {
+	f := &Flags{machine: lifecycle.DefaultConfig(), length: spanFlag(7 * 24 * time.Hour)}
 	// How long a call takes is the traffic's business, and the same under every timeout.
 	f.machine.CallTimeout = 24 * time.Hour
 	return f
 }
 
-func (f *idleFlags) define(fs *flag.FlagSet) {
+// Define defines the flags.
+func (f *Flags) Define(fs *flag.FlagSet) {
 	fs.Var(&f.traffic, "traffic", "who calls what and when, as a `SPEC` of -list; repeated, all of them beside each other (default agent)")
 	fs.StringVar(&f.trace, "trace", "", "a recorded trace in place of -traffic: a `FILE` of CSV or JSONL with time, tenant, peer and duration")
 	fs.Var(&f.window, "trace-window", "how much earlier than the latest line before it a line may be, a `TIME`; negative: not at all (default 1m)")
@@ -97,16 +106,16 @@ func (f *idleFlags) define(fs *flag.FlagSet) {
 	fs.Var(&f.agents, "agents", "with -share: idle timeouts that the tenants' claims ask for, in turn, a `LIST`; longest and shortest wins are compared")
 	fs.BoolVar(&f.oracles, "oracles", false, "play what is known in closed form, and fail where the simulator is off")
 	fs.IntVar(&f.gaps, "gaps", defaultGaps, "gaps between calls for each check of -oracles")
-	fs.StringVar(&f.report, "report", "", "play everything and write JSON, CSV, plots and a page to this `DIR`")
-	fs.BoolVar(&f.json, "json", false, "print the report as JSON in place of the tables")
-	fs.BoolVar(&f.list, "list", false, "list kinds of traffic, servers and policies")
+	fs.StringVar(&f.Report, "report", "", "play everything and write JSON, CSV, plots and a page to this `DIR`")
+	fs.BoolVar(&f.JSON, "json", false, "print the report as JSON in place of the tables")
+	fs.BoolVar(&f.List, "list", false, "list kinds of traffic, servers and policies")
 	fs.DurationVar(&f.machine.IdleTimeout, "idle-timeout", f.machine.IdleTimeout, "T of -policy, -failed-retry, -flap and -agents; the frontier has -timeout")
 	fs.DurationVar(&f.machine.CallTimeout, "call-timeout", f.machine.CallTimeout, "bound of one call; the traffic says how long calls take")
 	simflags.DefineConfig(fs, &f.machine, "connect-timeout", "start-timeout", "queue-timeout", "max-live", "max-dialing")
 }
 
-// alone refuses flags beside the first of those that are named.
-func (f *idleFlags) alone(fs *flag.FlagSet, names ...string) (err error) {
+// Alone refuses flags beside the first of those that are named.
+func (f *Flags) Alone(fs *flag.FlagSet, names ...string) (err error) {
 	fs.Visit(func(x *flag.Flag) {
 		if !slices.Contains(names, x.Name) {
 			err = fmt.Errorf("-%s does not go with -%s", x.Name, names[0])
@@ -116,15 +125,15 @@ func (f *idleFlags) alone(fs *flag.FlagSet, names ...string) (err error) {
 }
 
 // check refuses what is wrong with numbers by themselves.
-func (f *idleFlags) check(fs *flag.FlagSet) error {
+func (f *Flags) check(fs *flag.FlagSet) error {
 	atLeast := func(name string, v, least, most int) error {
-		if isSet(fs, name) && (v < least || v > most) {
+		if simflags.IsSet(fs, name) && (v < least || v > most) {
 			return fmt.Errorf("-%s is %d; use %d to %d", name, v, least, most)
 		}
 		return nil
 	}
 	money := func(name string, v float64) error {
-		if math.IsNaN(v) || v < 0 || v > 1e12 || isSet(fs, name) && v == 0 {
+		if math.IsNaN(v) || v < 0 || v > 1e12 || simflags.IsSet(fs, name) && v == 0 {
 			return fmt.Errorf("-%s is %v; use a number above 0, up to 1e12", name, v)
 		}
 		return nil
@@ -140,7 +149,7 @@ func (f *idleFlags) check(fs *flag.FlagSet) error {
 		f.checkTimes(fs), f.checkTogether(fs))
 }
 
-func (f *idleFlags) checkTimes(fs *flag.FlagSet) error {
+func (f *Flags) checkTimes(fs *flag.FlagSet) error {
 	positive := func(name string, list []time.Duration, zero bool) error {
 		for i, d := range list {
 			if d < 0 || d > maxIdleTimeout || d == 0 && !zero {
@@ -157,7 +166,7 @@ func (f *idleFlags) checkTimes(fs *flag.FlagSet) error {
 	}
 	errs := []error{positive("timeout", f.timeouts, false), positive("failed-retry", f.failedRetry, true), positive("agents", f.agents, false)}
 	errs = append(errs, simflags.Negative(&f.machine, func(name string) bool {
-		return name != "idle-timeout" && name != "failed-retry" && isSet(fs, name)
+		return name != "idle-timeout" && name != "failed-retry" && simflags.IsSet(fs, name)
 	})...)
 	if t := f.machine.IdleTimeout; t <= 0 || t > maxIdleTimeout {
 		errs = append(errs, fmt.Errorf("-idle-timeout is %v; use more than 0 and at most 366d; -policy keep never stops anything", t))
@@ -171,7 +180,7 @@ func (f *idleFlags) checkTimes(fs *flag.FlagSet) error {
 	if f.refuse < 0 {
 		errs = append(errs, fmt.Errorf("-refuse is %v; use 0 or more", f.refuse))
 	}
-	if f.trace == "" && isSet(fs, "trace") {
+	if f.trace == "" && simflags.IsSet(fs, "trace") {
 		errs = append(errs, errors.New("-trace names no file"))
 	}
 	return errors.Join(errs...)
@@ -185,32 +194,32 @@ func never(name string) string {
 }
 
 // checkTogether refuses flags that say nothing without another, or contradict each other.
-func (f *idleFlags) checkTogether(fs *flag.FlagSet) error {
+func (f *Flags) checkTogether(fs *flag.FlagSet) error {
 	var errs []error
 	say := func(wrong bool, text string) {
 		if wrong {
 			errs = append(errs, errors.New(text))
 		}
 	}
-	waiting := isSet(fs, "latency-cost") || isSet(fs, "delay-cost") || isSet(fs, "failure-cost")
-	say(isSet(fs, "trace") && isSet(fs, "traffic"), "-trace and -traffic both say who calls; use one of them")
-	say(isSet(fs, "trace") && isSet(fs, "tenants"), "-tenants does not go with -trace, which names its tenants")
-	say(isSet(fs, "price") && (waiting || isSet(fs, "memory-cost")), "-price is in process-seconds and -memory-cost and the others are in money; use one or the other")
-	say(waiting && !isSet(fs, "memory-cost"), "waiting has a price and memory has none, so the longest timeout would always be best; give -memory-cost too")
-	say(!waiting && isSet(fs, "memory-cost"), "-memory-cost alone would always have the shortest timeout; give -latency-cost, -delay-cost or -failure-cost too")
-	say(isSet(fs, "refuse") && !isSet(fs, "flap"), "-refuse says how connects fail during -flap, which is not given")
-	say(isSet(fs, "agents") && f.share < 2, "-agents needs -share 2 or more: where nobody shares a peer, nobody has to win")
-	say(isSet(fs, "gaps") && !f.oracles && f.report == "", "-gaps is for -oracles and -report")
-	say(isSet(fs, "report") && f.report == "", "-report names no directory")
-	say(isSet(fs, "servers") && strings.TrimSpace(f.servers) == "", "-servers is empty; name classes of -list")
+	waiting := simflags.IsSet(fs, "latency-cost") || simflags.IsSet(fs, "delay-cost") || simflags.IsSet(fs, "failure-cost")
+	say(simflags.IsSet(fs, "trace") && simflags.IsSet(fs, "traffic"), "-trace and -traffic both say who calls; use one of them")
+	say(simflags.IsSet(fs, "trace") && simflags.IsSet(fs, "tenants"), "-tenants does not go with -trace, which names its tenants")
+	say(simflags.IsSet(fs, "price") && (waiting || simflags.IsSet(fs, "memory-cost")), "-price is in process-seconds and -memory-cost and the others are in money; use one or the other")
+	say(waiting && !simflags.IsSet(fs, "memory-cost"), "waiting has a price and memory has none, so the longest timeout would always be best; give -memory-cost too")
+	say(!waiting && simflags.IsSet(fs, "memory-cost"), "-memory-cost alone would always have the shortest timeout; give -latency-cost, -delay-cost or -failure-cost too")
+	say(simflags.IsSet(fs, "refuse") && !simflags.IsSet(fs, "flap"), "-refuse says how connects fail during -flap, which is not given")
+	say(simflags.IsSet(fs, "agents") && f.share < 2, "-agents needs -share 2 or more: where nobody shares a peer, nobody has to win")
+	say(simflags.IsSet(fs, "gaps") && !f.oracles && f.Report == "", "-gaps is for -oracles and -report")
+	say(simflags.IsSet(fs, "report") && f.Report == "", "-report names no directory")
+	say(simflags.IsSet(fs, "servers") && strings.TrimSpace(f.servers) == "", "-servers is empty; name classes of -list")
 	say(len(f.policies) > maxIdlePolicies, fmt.Sprintf("-policy is given %d times; use at most %d", len(f.policies), maxIdlePolicies))
 	if f.oracles {
-		errs = append(errs, f.alone(fs, "oracles", "gaps", "seed", "json"))
+		errs = append(errs, f.Alone(fs, "oracles", "gaps", "seed", "json"))
 	}
 	return errors.Join(errs...)
 }
 
-func (f *idleFlags) workersOr() int {
+func (f *Flags) workersOr() int {
 	if f.workers > 0 {
 		return f.workers
 	}
@@ -354,6 +363,3 @@ func (f *flapFlag) Set(text string) (err error) {
 	}
 	return nil
 }
-
-// reportPage is what to open of a report.
-func reportPage(dir string) string { return filepath.Join(dir, report.HTMLFile) }

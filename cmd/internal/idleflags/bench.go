@@ -1,28 +1,26 @@
-package main
+package idleflags
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mayfly-mcp/mayfly/cmd/internal/simflags"
 	"github.com/mayfly-mcp/mayfly/sim/idle"
 	"github.com/mayfly-mcp/mayfly/sim/idle/report"
 	"github.com/mayfly-mcp/mayfly/sim/idle/traffic"
 )
 
-// bench is what is to be played.
-type bench struct {
+// Bench is what is to be played.
+type Bench struct {
 	base     idle.Config
 	spec     string // of the traffic
 	recorded bool
-	seeds    []uint64
+	Seeds    []uint64
 	workers  int
 	timeouts []time.Duration // of the frontier; none leaves it out
 	exact    bool
@@ -33,24 +31,29 @@ type bench struct {
 	gaps     int // of the oracles; 0 leaves them out
 	curves   bool
 	again    string
-	notes    []string
-	progress func(part string) func(done, of int)
+	Notes    []string
+	Progress func(part string) func(done, of int)
+	// Sweep and Agree play cells, and known numbers. They are idle.Sweep and Bench.Agreement, unless somebody has it done
+	// elsewhere.
+	Sweep func(ctx context.Context, cells []idle.Cell, seeds []uint64, workers int, progress func(done, of int)) ([]idle.Summary, error)
+	Agree func(ctx context.Context) (rows, again []idle.Row, err error)
 }
 
-// settle makes a bench of the flags.
-func (f *idleFlags) settle(ctx context.Context, fs *flag.FlagSet) (*bench, error) {
+// Settle makes a bench of the flags, after they were parsed.
+func (f *Flags) Settle(ctx context.Context, fs *flag.FlagSet) (*Bench, error) {
 	if err := f.check(fs); err != nil {
 		return nil, err
 	}
-	b := &bench{workers: f.workersOr(), exact: f.exact, again: again(fs)}
+	b := &Bench{workers: f.workersOr(), exact: f.exact, again: again(fs), Sweep: idle.Sweep, Progress: func(string) func(int, int) { return nil }}
+	b.Agree = b.Agreement
 	for i := range f.seeds {
-		b.seeds = append(b.seeds, f.seed+uint64(i))
+		b.Seeds = append(b.Seeds, f.seed+uint64(i))
 	}
-	if f.oracles || f.report != "" {
+	if f.oracles || f.Report != "" {
 		b.gaps = f.gaps
 	}
-	if f.report != "" {
-		if err := report.CheckDir(f.report); err != nil {
+	if f.Report != "" && !f.Elsewhere {
+		if err := report.CheckDir(f.Report); err != nil {
 			return nil, fmt.Errorf("-report: %w", err)
 		}
 	}
@@ -59,12 +62,12 @@ func (f *idleFlags) settle(ctx context.Context, fs *flag.FlagSet) (*bench, error
 	}
 	b.base = idle.Config{Machine: f.machine, Share: f.share, Seed: f.seed,
 		Flap: idle.Flap{Every: f.flap.every, Lasts: f.flap.lasts, Refuse: f.refuse}}
-	for _, step := range []func(context.Context, *bench, *flag.FlagSet) error{f.settlePrice, f.settleServers, f.settleTraffic, f.settleParts} {
+	for _, step := range []func(context.Context, *Bench, *flag.FlagSet) error{f.settlePrice, f.settleServers, f.settleTraffic, f.settleParts} {
 		if err := step(ctx, b, fs); err != nil {
 			return nil, err
 		}
 	}
-	if f.report != "" {
+	if f.Report != "" {
 		b.curves = true
 		b.base.Bucket = max(5*time.Minute, b.base.For/maxReportBuckets)
 	}
@@ -78,7 +81,7 @@ const maxReportBuckets = 50_000
 const rfcBreakEven = 2250 * time.Second
 
 // settlePrice chooses what policies and clairvoyants go by.
-func (f *idleFlags) settlePrice(_ context.Context, b *bench, _ *flag.FlagSet) error {
+func (f *Flags) settlePrice(_ context.Context, b *Bench, _ *flag.FlagSet) error {
 	b.base.BreakEven = rfcBreakEven
 	switch {
 	case f.price > 0:
@@ -92,7 +95,7 @@ func (f *idleFlags) settlePrice(_ context.Context, b *bench, _ *flag.FlagSet) er
 	return b.price.Validate()
 }
 
-func (f *idleFlags) settleTraffic(ctx context.Context, b *bench, fs *flag.FlagSet) error {
+func (f *Flags) settleTraffic(ctx context.Context, b *Bench, fs *flag.FlagSet) error {
 	b.spec = "agent"
 	switch {
 	case f.trace != "":
@@ -104,7 +107,7 @@ func (f *idleFlags) settleTraffic(ctx context.Context, b *bench, fs *flag.FlagSe
 	if tenants == 0 {
 		tenants = defaultTenants
 	}
-	t, err := traffic.Parse(b.spec, traffic.Options{Tenants: tenants, Open: openTrace, Trace: traffic.TraceConfig{Window: time.Duration(f.window)}})
+	t, err := traffic.Parse(b.spec, traffic.Options{Tenants: tenants, Open: f.OpenTrace, Trace: traffic.TraceConfig{Window: time.Duration(f.window)}})
 	if err != nil {
 		return fmt.Errorf("-%s: %w", trafficFlag(f.trace), err)
 	}
@@ -112,15 +115,15 @@ func (f *idleFlags) settleTraffic(ctx context.Context, b *bench, fs *flag.FlagSe
 	b.base.For = time.Duration(f.length)
 	if file, ok := strings.CutPrefix(strings.TrimSpace(b.spec), "trace:"); ok {
 		b.recorded = true
-		if err := b.settleTrace(ctx, t, file, isSet(fs, "for")); err != nil {
+		if err := b.settleTrace(ctx, t, file, simflags.IsSet(fs, "for")); err != nil {
 			return fmt.Errorf("-%s: %w", trafficFlag(f.trace), err)
 		}
-		if !isSet(fs, "seeds") {
-			b.seeds = b.seeds[:min(len(b.seeds), traceSeeds)]
+		if !simflags.IsSet(fs, "seeds") {
+			b.Seeds = b.Seeds[:min(len(b.Seeds), traceSeeds)]
 		}
 	}
 	b.base.WarmUp = time.Duration(f.warmUp)
-	if !isSet(fs, "warm-up") {
+	if !simflags.IsSet(fs, "warm-up") {
 		b.base.WarmUp = (b.base.For / 7).Truncate(time.Second)
 	}
 	if b.base.WarmUp >= b.base.For {
@@ -139,25 +142,11 @@ func trafficFlag(trace string) string {
 // traceSeeds are the runs over a trace, where nothing but the starts of servers is drawn.
 const traceSeeds = 3
 
-// openTrace opens a file that can be read again for every run.
-func openTrace(name string) (io.ReadCloser, error) {
-	if name == "-" {
-		return nil, errors.New("a trace is read again for every run, and standard input cannot be; name a file")
-	}
-	if err := noDirectory(name); err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is read again for every run, and is no regular file; copy it into one", name)
-	}
-	return os.Open(name)
-}
-
 // traceLook is after how many calls of a trace somebody may interrupt.
 const traceLook = 1 << 14
 
 // settleTrace reads a trace once, so that what is wrong with it is told before anything is played.
-func (b *bench) settleTrace(ctx context.Context, t traffic.Traffic, file string, lengthGiven bool) error {
+func (b *Bench) settleTrace(ctx context.Context, t traffic.Traffic, file string, lengthGiven bool) error {
 	streams, err := t.Streams(0)
 	if err != nil {
 		return err
@@ -185,14 +174,14 @@ func (b *bench) settleTrace(ctx context.Context, t traffic.Traffic, file string,
 	if b.base.For > maxIdleFor {
 		return fmt.Errorf("%s spans %v; give a -for of at most 366d", file, last)
 	}
-	b.notes = append(b.notes, fmt.Sprintf("%s: %d calls in %s", file, calls, briefly(last.Round(time.Second))))
+	b.Notes = append(b.Notes, fmt.Sprintf("%s: %d calls in %s", file, calls, briefly(last.Round(time.Second))))
 	return nil
 }
 
 // settleParts decides what is played: what is asked for, all of it for a report, the frontier if nothing is.
-func (f *idleFlags) settleParts(_ context.Context, b *bench, fs *flag.FlagSet) error {
-	all := f.report != ""
-	failing := len(f.failedRetry) > 0 || isSet(fs, "flap")
+func (f *Flags) settleParts(_ context.Context, b *Bench, fs *flag.FlagSet) error {
+	all := f.Report != ""
+	failing := len(f.failedRetry) > 0 || simflags.IsSet(fs, "flap")
 	others := len(f.policies) > 0 || failing || len(f.agents) > 0
 	if all || !others || len(f.timeouts) > 0 {
 		b.timeouts = slices.Clone([]time.Duration(f.timeouts))
@@ -227,7 +216,7 @@ func (f *idleFlags) settleParts(_ context.Context, b *bench, fs *flag.FlagSet) e
 
 // allPolicies are those of "all": each kind with its defaults, and two ways to choose who goes at a cap. A trace does not
 // say beforehand what cap would bite.
-func allPolicies(b *bench, f *idleFlags) []string {
+func allPolicies(b *Bench, f *Flags) []string {
 	specs := []string{"rfc", "exact", "minimax", "random", "per-class:per-second=720", "tiers", "hybrid", "hazard", "sweep", "at-once", "keep"}
 	if limit := capFor(f.tenants); !b.recorded {
 		specs = append(specs, "lru:max="+strconv.Itoa(limit), "greedy-dual:max="+strconv.Itoa(limit))
@@ -244,7 +233,7 @@ func capFor(tenants int) int {
 }
 
 // tryAll refuses what would fail at the start of a run.
-func (b *bench) tryAll() error {
+func (b *Bench) tryAll() error {
 	for _, p := range append(slices.Clone(b.policies), idle.Preset{Policy: idle.RFC{}}) {
 		c := b.base
 		if err := p.Apply(&c); err != nil {
