@@ -112,7 +112,7 @@ func (c *coordinator) run(ctx context.Context) (*jobs.Outcome, error) {
 	helper(c.feed)
 	reported := make(chan struct{})
 	all.Go(func() { defer close(reported); c.report(work) })
-	out, err := c.cfg.Plan.Assemble(work, jobs.Assembly{Dir: c.cfg.Dir, Build: c.cfg.Spec.Build, Fetch: c.fetch, Ahead: ahead, Progress: c.progress})
+	out, err := c.cfg.Plan.Assemble(work, jobs.Assembly{Dir: c.cfg.Dir, Build: c.cfg.Spec.Build, Fetch: c.fetch, Ahead: ahead, Progress: c.progress, Share: q.Share(id)})
 	cause := context.Cause(work)
 	cancel(nil)
 	<-reported
@@ -125,17 +125,22 @@ func (c *coordinator) run(ctx context.Context) (*jobs.Outcome, error) {
 	return out, c.last(ctx, out)
 }
 
-// last leaves behind in the queue what the campaign came to, also when its time is over.
+// last leaves behind in the queue what the campaign came to, also when its time is over, but then not for long.
 func (c *coordinator) last(ctx context.Context, out *jobs.Outcome) error {
 	const bound = 30 * time.Second
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	end, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(bound, cancel) })
+	defer stop()
 	err := c.tell(end)
 	if err == nil {
 		err = c.keepFindings(end)
 	}
 	if err == nil && out.Done >= out.All {
 		err = c.cfg.Queue.Finish(end, c.cfg.Spec.ID)
+	}
+	if end.Err() != nil {
+		err = fmt.Errorf("the servers did not take within %v after the end what the campaign came to; what is in %s stays, and the same command again goes on there: %w", bound, c.cfg.Dir, end.Err())
 	}
 	return err
 }

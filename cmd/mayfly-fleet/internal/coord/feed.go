@@ -2,11 +2,17 @@ package coord
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/jobs"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/queue"
 )
+
+// offers is how many jobs are queued at a time.
+const offers = 16
 
 // feed queues jobs, up to the window ahead of the directory.
 func (c *coordinator) feed(ctx context.Context) error {
@@ -31,16 +37,27 @@ func (c *coordinator) feed(ctx context.Context) error {
 		if now != epoch { // the jobs of before may be gone from the queue
 			next, epoch = 0, now
 		}
-		for next = max(next, from); next < to; next++ {
-			lost, ok := c.wanted(next)
-			if !ok {
-				continue
-			}
-			if err := c.cfg.Queue.Offer(ctx, c.cfg.Spec.ID, next, fmt.Sprintf("%d.%d", epoch, lost)); err != nil {
+		for next = max(next, from); next < to; next = min(to, next+offers) {
+			if err := c.offer(ctx, next, min(to, next+offers), epoch); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// offer queues those of some jobs that are wanted, all at once.
+func (c *coordinator) offer(ctx context.Context, from, to, epoch uint64) error {
+	var all sync.WaitGroup
+	errs := make([]error, to-from)
+	for n := from; n < to; n++ {
+		lost, ok := c.wanted(n)
+		if !ok {
+			continue
+		}
+		all.Go(func() { errs[n-from] = c.cfg.Queue.Offer(ctx, c.cfg.Spec.ID, n, fmt.Sprintf("%d.%d", epoch, lost)) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // span is what is to be queued, and in which epoch.
@@ -48,6 +65,9 @@ func (c *coordinator) span() (from, to, epoch uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to = min(c.cfg.Spec.Jobs, c.base+uint64(c.cfg.Window))
+	if p, ok := c.cfg.Plan.(jobs.Paced); ok {
+		to = min(to, p.Ready(c.base))
+	}
 	return c.base, to, c.epoch, c.ready && c.began && c.state != queue.Cancelled
 }
 

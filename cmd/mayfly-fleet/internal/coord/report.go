@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/jobs"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/queue"
 )
 
@@ -112,7 +113,15 @@ func (c *coordinator) keepFindings(ctx context.Context) error {
 
 // keepNew stores those that were not sent yet.
 func (c *coordinator) keepNew(ctx context.Context, sent map[string]bool) error {
-	root := filepath.Join(c.cfg.Dir, "failures")
+	for _, dir := range []string{"", jobs.FindsDir} {
+		if err := c.keepBelow(ctx, filepath.Join(c.cfg.Dir, dir, "failures"), sent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *coordinator) keepBelow(ctx context.Context, root string, sent map[string]bool) error {
 	if _, err := os.Stat(root); err != nil {
 		return nil // none was found
 	}

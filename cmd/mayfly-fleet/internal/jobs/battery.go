@@ -30,6 +30,8 @@ type battery struct {
 	kind string
 	args []string
 	jobs uint64
+	// finish is called once all results are used, before they are summed up; nil means nobody.
+	finish func() error
 }
 
 type batteryHeader struct {
@@ -66,6 +68,9 @@ func (b *battery) run(ctx context.Context, a Assembly, each func([]byte, *Progre
 	})
 	if ctx.Err() != nil {
 		return p.Done, "", nil
+	}
+	if err == nil && b.finish != nil {
+		err = b.finish()
 	}
 	if err != nil {
 		return p.Done, "", err

@@ -30,6 +30,8 @@ func Kinds() []Kind {
 	return []Kind{
 		{"sim", "seeds of the simulator, as \"mayfly sim campaign\" runs them", "seeds", func() Plan { return &simPlan{} }},
 		{"explore", "an exhaustive search, a job for each multiset of -total faults", "shards", func() Plan { return &explorePlan{} }},
+		{"guided", "a search of the simulator's seeds by what runs reach, in rounds, a job for some inputs of one", "inputs", func() Plan { return &guidedPlan{} }},
+		{"idle", "what idle timeouts cost, as \"mayfly idle -report\" plays it, a job for each run", "runs", func() Plan { return &idlePlan{} }},
 		{"scenarios", "a battery of scenario files through the lifecycle machine", "scenarios", func() Plan { return &scenarioPlan{} }},
 	}
 }
@@ -89,6 +91,13 @@ type Assembly struct {
 	Ahead int
 	// Progress is told whenever there is more of the directory.
 	Progress func(Progress)
+	Share    Share // nil where the directory is made of results alone
+}
+
+// Paced is a [Plan] of whose jobs some can run only when others are in the directory.
+type Paced interface {
+	// Ready says below which job all can run, when so many are in the directory.
+	Ready(done uint64) uint64
 }
 
 // Progress is how far a directory is.

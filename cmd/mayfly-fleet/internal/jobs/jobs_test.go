@@ -50,6 +50,8 @@ func TestArgs(t *testing.T) {
 		{"sim", "-seeds 100 -hunt -idle-timeout 5s -reach 2000", "-reach=2000 -idle-timeout=5s --hunt=true -first 1 -seeds=100"},
 		{"sim", "-schedule pct:3 -subject published:mended -traffic cron", "-traffic cron -subject=published:mended -schedule=pct:3"},
 		{"sim", "-schedule pct:3 -traffic cron", "-traffic cron -subject=machine -schedule=pct:3"},
+		{"idle", "-policy rfc -for 24h -policy exact -exact -seeds 5 -timeout 300s,30m", "-timeout=5m,30m -seeds=5 -exact=true -policy=rfc -for=1d -policy=exact"},
+		{"guided", "-rounds 3 -blind -batch 64", "-blind=true --rounds=3 -inputs 8"},
 		{"explore", "-total 2 -faults each -agents 2", "-faults each -total=2"},
 	} {
 		described := func(line string) []string {
@@ -252,7 +254,7 @@ func TestBatteryDirectory(t *testing.T) {
 func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for kind, args := range map[string][]string{"sim": {"-seeds=8"}, "explore": {"-agents=2", "-faults=each"}, "scenarios": nil} {
+	for kind, args := range map[string][]string{"sim": {"-seeds=8"}, "explore": {"-agents=2", "-faults=each"}, "scenarios": nil, "idle": {"-tenants=2"}, "guided": nil} {
 		if _, err := parsed(t, kind, args...).Run(ctx, 0, Env{}); !errors.Is(err, ErrStopped) {
 			t.Errorf("%s: %v", kind, err)
 		}
