@@ -23,7 +23,7 @@ type cluster struct {
 }
 
 // free are so many ports of loopback that nobody uses.
-func free(t *testing.T, n int) (ports []int) {
+func free(t testing.TB, n int) (ports []int) {
 	t.Helper()
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,6 +39,16 @@ func free(t *testing.T, n int) (ports []int) {
 // newCluster starts a cluster of so many servers.
 func newCluster(t *testing.T, n int) *cluster {
 	t.Helper()
+	c := layCluster(t, n)
+	for i := range n {
+		c.up(i)
+	}
+	return c
+}
+
+// layCluster is one whose servers are not started yet.
+func layCluster(t *testing.T, n int) *cluster {
+	t.Helper()
 	const login = "rack:" + secretWord
 	c := &cluster{t: t, nodes: make([]*process, n), creds: file(t, "creds", login)}
 	ports := free(t, 2*n)
@@ -51,7 +61,6 @@ func newCluster(t *testing.T, n int) *cluster {
 	for i := range n {
 		c.configs = append(c.configs, node.Config{Name: fmt.Sprint("n", i), Port: ports[i], Cluster: "test", Route: ports[n+i], Routes: routes,
 			Store: filepath.Join(t.TempDir(), fmt.Sprint("n", i)), Login: login})
-		c.up(i)
 	}
 	return c
 }
@@ -65,13 +74,21 @@ func (c *cluster) down(i int) {
 	c.nodes[i] = nil
 }
 
+// around is the address of all servers but one.
+func (c *cluster) around(i int) string {
+	return strings.Join(slices.Delete(strings.Split(c.url, ","), i, i+1), ",")
+}
+
 // open connects, as soon as the cluster has a leader.
-func (c *cluster) open() *queue.Queue {
+func (c *cluster) open() *queue.Queue { return c.openAt(c.url) }
+
+// openAt is open by way of some servers.
+func (c *cluster) openAt(url string) *queue.Queue {
 	c.t.Helper()
 	var q *queue.Queue
 	var err error
 	wait.Until(c.t, "the cluster", func() bool {
-		q, err = queue.Open(c.t.Context(), queue.Config{URL: c.url, Creds: c.creds})
+		q, err = queue.Open(c.t.Context(), queue.Config{URL: url, Creds: c.creds})
 		return err == nil
 	})
 	c.t.Cleanup(q.Close)
@@ -79,8 +96,11 @@ func (c *cluster) open() *queue.Queue {
 }
 
 // at are the flags that reach it.
-func (c *cluster) at(args ...string) []string {
-	return append([]string{"-nats", c.url, "-creds", c.creds}, args...)
+func (c *cluster) at(args ...string) []string { return c.by(c.url, args...) }
+
+// by are the flags that reach it by way of some servers.
+func (c *cluster) by(url string, args ...string) []string {
+	return append([]string{"-nats", url, "-creds", c.creds}, args...)
 }
 
 // leader is the server that leads the results, once all replicas are as they should be.
@@ -95,38 +115,4 @@ func (c *cluster) leader(q *queue.Queue) (i int) {
 		return i >= 0 && !slices.ContainsFunc(all, func(r queue.Replica) bool { return len(r.Behind) > 0 })
 	})
 	return i
-}
-
-// TestTheLeaderIsKilled: the server of a cluster that leads the results is killed while a campaign runs, and comes
-// back; nothing is lost and nothing counted twice.
-func TestTheLeaderIsKilled(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3)
-	q := c.open()
-	args := quick("400")
-	dir := filepath.Join(t.TempDir(), "runs")
-	lead := start(t, append(append([]string{"run"}, c.at("-dir", dir, "-ack-wait", "3s", "-window", "30")...), args...)...)
-	for range 2 {
-		start(t, append([]string{"worker"}, c.at("-slots", "1")...)...)
-	}
-	id := only(t, q)
-	farther := func(n uint64) {
-		wait.Until(t, fmt.Sprintf("%d jobs", n), func() bool {
-			p, err := q.Progress(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p.Arrived >= n
-		})
-	}
-	farther(5)
-	i := c.leader(q)
-	c.down(i)
-	c.up(i)
-	lead.ended(t, q, id)
-	if lead.code != exitFailed {
-		t.Fatalf("exit code %d:\n%s", lead.code, lead.out.String())
-	}
-	same(t, "a leader that was killed", dir, local(t, args...))
-	fleet(t.Context(), append([]string{"status"}, c.at(id)...)...).wants(t, exitOK, ": done, kind sim", "50 summed up, 50 results there, 0 queued or under way")
 }

@@ -84,7 +84,7 @@ func start(t *testing.T, args ...string) *process {
 }
 
 // spawn starts this binary as something else than tests.
-func spawn(t *testing.T, args ...string) *process {
+func spawn(t testing.TB, args ...string) *process {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -110,7 +110,7 @@ func spawn(t *testing.T, args ...string) *process {
 }
 
 // kill ends it with SIGKILL, and waits for its end.
-func (p *process) kill(t *testing.T) {
+func (p *process) kill(t testing.TB) {
 	t.Helper()
 	_ = p.cmd.Process.Kill() // it may have ended
 	wait.Closed(t, "the end of a process that was killed", p.done)

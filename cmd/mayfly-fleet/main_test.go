@@ -22,5 +22,6 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == node.Word {
 		os.Exit(node.Main(os.Args[2:]))
 	}
+	wait.Parallel(2) // the longest tests wait for elections most of the time
 	os.Exit(wait.Main(m))
 }

@@ -45,7 +45,7 @@ func foreign(t *testing.T, o natsserver.Options) *natsserver.Server {
 }
 
 // file writes a file of the test.
-func file(t *testing.T, name, text string) string {
+func file(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -7,5 +7,8 @@
 //
 // The arguments are those of [Config.Args]. It runs until SIGTERM or SIGINT, and ends with 3 if it cannot start.
 //
+// A [Relay] stands between servers, or between a client and its server, and is cut and mended; it can lose what a
+// client publishes.
+//
 // It is for loopback: it asks for the password that it is told, and its routes for none.
 package node

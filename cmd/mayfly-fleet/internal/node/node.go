@@ -26,15 +26,18 @@ type Config struct {
 	Cluster string   // "" is a server alone
 	Route   int      // port for the others
 	Routes  []string // HOST:PORT of all
-	Store   string   // directory
-	MaxDisk int64    // bytes that JetStream may use; 0 is what there is
-	Login   string   // USER:PASSWORD
+	// Advertise is what other servers are told to connect to besides their own Routes; "" is Route. With relays between
+	// the servers it is an address that nobody answers, so that none goes around them.
+	Advertise string
+	Store     string // directory
+	MaxDisk   int64  // bytes that JetStream may use; 0 is what there is
+	Login     string // USER:PASSWORD
 }
 
 // Args are the arguments of a process.
 func (c Config) Args() []string {
 	return []string{Word, "-name", c.Name, "-port", fmt.Sprint(c.Port), "-cluster", c.Cluster, "-route", fmt.Sprint(c.Route), "-routes", strings.Join(c.Routes, ","),
-		"-store", c.Store, "-max-disk", fmt.Sprint(c.MaxDisk), "-login", c.Login}
+		"-advertise", c.Advertise, "-store", c.Store, "-max-disk", fmt.Sprint(c.MaxDisk), "-login", c.Login}
 }
 
 // Main is a server until it is told to end.
@@ -46,6 +49,7 @@ func Main(args []string) int {
 	fs.StringVar(&c.Cluster, "cluster", "", "name of the cluster")
 	fs.IntVar(&c.Route, "route", 0, "port for the other servers")
 	routes := fs.String("routes", "", "of all servers")
+	fs.StringVar(&c.Advertise, "advertise", "", "HOST:PORT for the other servers")
 	fs.StringVar(&c.Store, "store", "", "directory")
 	fs.Int64Var(&c.MaxDisk, "max-disk", 0, "bytes")
 	fs.StringVar(&c.Login, "login", "", "USER:PASSWORD")
@@ -78,7 +82,7 @@ func (c *Config) options() *server.Options {
 	o := &server.Options{ServerName: c.Name, Host: host, Port: c.Port, Username: user, Password: password, JetStream: true, StoreDir: c.Store,
 		JetStreamMaxStore: c.MaxDisk, NoLog: true, NoSigs: true}
 	if c.Cluster != "" {
-		o.Cluster = server.ClusterOpts{Name: c.Cluster, Host: host, Port: c.Route}
+		o.Cluster = server.ClusterOpts{Name: c.Cluster, Host: host, Port: c.Route, Advertise: c.Advertise}
 		for _, r := range c.Routes {
 			o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: r})
 		}

@@ -31,8 +31,8 @@ const (
 	MaxPending = 65_536
 
 	connectTimeout = 3 * time.Second
-	callTimeout    = 4 * time.Second // a leader that died does not answer, the next one does
-	longTimeout    = time.Minute     // of calls that move much
+	callTimeout    = 4 * time.Second  // a leader that died does not answer, the next one does
+	longTimeout    = 20 * time.Second // of calls that move much
 	maxCredentials = 64 << 10
 	duplicates     = 2 * time.Minute // in which a message of the same id is the same message
 	retryWait      = 100 * time.Millisecond

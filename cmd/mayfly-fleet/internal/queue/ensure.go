@@ -38,7 +38,7 @@ func (q *Queue) ensure(ctx context.Context) error {
 	}{
 		{"making the stream of jobs", func(ctx context.Context) (err error) { q.jobs, err = q.stream(ctx, q.jobsConfig()); return err }},
 		{"making the stream of results", func(ctx context.Context) (err error) { q.results, err = q.stream(ctx, q.resultsConfig()); return err }},
-		{"making the bucket of campaigns", func(ctx context.Context) (err error) { q.kv, err = q.bucket(ctx, "campaigns", 0); return err }},
+		{"making the bucket of campaigns", func(ctx context.Context) (err error) { q.kv, err = q.exact(ctx, "campaigns"); return err }},
 		{"making the bucket of workers", func(ctx context.Context) (err error) {
 			q.workers, err = q.bucket(ctx, "workers", workerTTL)
 			return err
@@ -93,6 +93,18 @@ func (q *Queue) bucket(ctx context.Context, name string, ttl time.Duration) (jet
 		return q.js.KeyValue(ctx, name)
 	}
 	return kv, err
+}
+
+// exact is a bucket of which only the leader is asked. Of a usual one any replica is, and one that lags behind, as a
+// server does whose disk is full, would tell a worker that a campaign is in the state that it has just left.
+func (q *Queue) exact(ctx context.Context, name string) (jetstream.KeyValue, error) {
+	bucket := q.cfg.Prefix + "_" + name
+	_, err := q.stream(ctx, jetstream.StreamConfig{Name: "KV_" + bucket, Subjects: []string{"$KV." + bucket + ".>"}, MaxMsgsPerSubject: 1, MaxMsgSize: maxKeyValue,
+		Storage: jetstream.FileStorage, Replicas: q.cfg.Replicas, Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, Duplicates: duplicates})
+	if err != nil {
+		return nil, err
+	}
+	return q.js.KeyValue(ctx, bucket)
 }
 
 func (q *Queue) store(ctx context.Context, name string) (jetstream.ObjectStore, error) {

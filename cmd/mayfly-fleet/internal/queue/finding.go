@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -17,30 +16,29 @@ import (
 // Keep stores a file among a campaign's findings. The same again changes nothing.
 func (q *Queue) Keep(ctx context.Context, id, name string, text []byte) error {
 	object := id + "/" + name
-	return q.callFor(ctx, longTimeout, "storing "+object, func(ctx context.Context) error {
-		if is, err := q.objects.GetBytes(ctx, object); err == nil && bytes.Equal(is, text) {
-			return nil
-		}
-		return q.putObject(ctx, object, text)
-	})
+	return q.callFor(ctx, longTimeout, "storing "+object, func(ctx context.Context) error { return q.putObject(ctx, object, text) })
 }
 
 const objectChunk = 128 << 10
 
 // putObject stores an object as the library's Put does, but waits for each message: Put leaves a goroutine
-// behind for ever when it is done before that goroutine has begun.
+// behind for ever when it is done before that goroutine has begun. No message waits for long: a leader that died does
+// not answer, the next one does.
 func (q *Queue) putObject(ctx context.Context, name string, text []byte) error {
 	bucket := q.cfg.Prefix + "_findings"
-	old, err := q.objects.GetInfo(ctx, name)
-	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+	old, err := q.objectInfo(ctx, name)
+	if err != nil {
 		return err
 	}
 	h := sha256.New()
 	h.Write(text)
 	info := jetstream.ObjectInfo{Bucket: bucket, NUID: rand.Text(), Size: uint64(len(text)), Digest: jetstream.GetObjectDigestValue(h),
 		ObjectMeta: jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: objectChunk}}}
+	if old != nil && old.Digest == info.Digest && old.Size == info.Size {
+		return nil
+	}
 	for chunk := range slices.Chunk(text, objectChunk) {
-		if _, err := q.js.Publish(ctx, "$O."+bucket+".C."+info.NUID, chunk); err != nil {
+		if err := q.putPart(ctx, &nats.Msg{Subject: "$O." + bucket + ".C." + info.NUID, Data: chunk}); err != nil {
 			return err // chunks that nobody knows of are harmless
 		}
 		info.Chunks++
@@ -48,13 +46,34 @@ func (q *Queue) putObject(ctx context.Context, name string, text []byte) error {
 	m := nats.NewMsg("$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name)))
 	m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 	m.Data = encode(info)
-	if _, err := q.js.PublishMsg(ctx, m); err != nil || old == nil {
+	if err := q.putPart(ctx, m); err != nil || old == nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	s, err := q.js.Stream(ctx, "OBJ_"+bucket)
 	if err == nil {
 		err = s.Purge(ctx, jetstream.WithPurgeSubject("$O."+bucket+".C."+old.NUID))
 	}
+	return err
+}
+
+// objectInfo describes an object, nil if there is none.
+func (q *Queue) objectInfo(ctx context.Context, name string) (*jetstream.ObjectInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	info, err := q.objects.GetInfo(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, nil
+	}
+	return info, err
+}
+
+// putPart stores one message of an object.
+func (q *Queue) putPart(ctx context.Context, m *nats.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err := q.js.PublishMsg(ctx, m)
 	return err
 }
 

@@ -45,6 +45,18 @@ func (q *Queue) Queued(ctx context.Context, id string) (n int, err error) {
 	return n, err
 }
 
+// Deliveries is how often jobs of a campaign were handed out, those that came again with the others.
+func (q *Queue) Deliveries(ctx context.Context, id string) (n uint64, err error) {
+	err = q.call(ctx, "counting deliveries", func(ctx context.Context) error {
+		c, err := q.jobs.Consumer(ctx, id)
+		if err == nil {
+			n = c.CachedInfo().Delivered.Consumer
+		}
+		return err
+	})
+	return n, err
+}
+
 // consumers are those of the campaigns, by name.
 type consumers struct {
 	mu  sync.Mutex

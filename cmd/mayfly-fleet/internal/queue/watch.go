@@ -112,7 +112,9 @@ type Worker struct {
 	Seeds   uint64    `json:"seeds"`
 	Rate    float64   `json:"rate"` // seeds a second, of late
 	Refuses []string  `json:"refuses,omitempty"`
-	Lost    int       `json:"lost,omitempty"` // slots whose job hung
+	Lost    int       `json:"lost,omitempty"`  // slots whose job hung
+	Twice   uint64    `json:"twice,omitempty"` // results that it had for jobs that had one already, which are refused
+	Known   uint64    `json:"known,omitempty"` // jobs that came again although their result was there
 }
 
 // Alive keeps what a worker says of itself, for some time.

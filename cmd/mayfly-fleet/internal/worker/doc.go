@@ -4,7 +4,8 @@
 //	err := w.Run(ctx) // until the context ends
 //
 // It looks at all campaigns, takes jobs of those that run and are of its own build, in turns, and says so of
-// the others. While a job runs it says every third of the campaign's ack wait that it is under way.
+// the others. Of short jobs each slot takes the next one while one runs, and gives it back if that takes longer than
+// a second. While a job runs it says every third of the campaign's ack wait that it is under way.
 //
 // # When a job goes wrong
 //

@@ -24,7 +24,8 @@ func suffix() string {
 }
 
 // slot does one job after the other. What goes wrong with the engine for good ends the worker. A result is stored
-// while the next job begins; there is one at a time of which that is not certain yet.
+// while the next job begins; there is one at a time of which that is not certain yet. Of short jobs the next one is
+// taken while one runs, unless that one was handed out before: if it kills its workers it is to be alone.
 func (w *Worker) slot(ctx context.Context, cancel context.CancelCauseFunc) {
 	stored := make(chan error, 1)
 	stored <- nil
@@ -33,21 +34,26 @@ func (w *Worker) slot(ctx context.Context, cancel context.CancelCauseFunc) {
 		go func() { stored <- f() }()
 		return err
 	}
+	var next <-chan taken
+	short := false
 	for ctx.Err() == nil {
-		p, of, changed := w.next()
-		if p == nil {
-			select {
-			case <-changed:
-			case <-ctx.Done():
+		t := w.following(ctx, next)
+		next = nil
+		if t.err == nil && t.job != nil {
+			if short && t.job.Deliveries == 1 {
+				next = w.ahead(ctx)
 			}
-			continue
+			began := time.Now()
+			t.err = w.do(ctx, t.p, t.job, later)
+			short = time.Since(began) < aheadBound/2
 		}
-		job, err := w.cfg.Queue.Take(ctx, p.id, takeWait/time.Duration(of))
-		if err == nil && job != nil {
-			err = w.do(ctx, p, job, later)
+		if t.err != nil && ctx.Err() == nil {
+			cancel(t.err)
 		}
-		if err != nil && ctx.Err() == nil {
-			cancel(err)
+	}
+	if next != nil {
+		if t := <-next; t.job != nil {
+			_ = w.handBack(ctx, t.job) // else it comes back by itself, later
 		}
 	}
 	if err := <-stored; err != nil {
@@ -55,9 +61,17 @@ func (w *Worker) slot(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
+// following is the job that was taken ahead, or one that is taken now.
+func (w *Worker) following(ctx context.Context, next <-chan taken) taken {
+	if next != nil {
+		return <-next
+	}
+	return w.take(ctx)
+}
+
 // do does a job, or sees to it that somebody will.
 func (w *Worker) do(ctx context.Context, p *planned, job *queue.Job, later func(func() error) error) error {
-	if p.ctx.Err() != nil { // cancelled meanwhile, or the worker is to end
+	if !w.wanted(p) { // paused or cancelled meanwhile, or the worker is to end
 		return w.handBack(ctx, job)
 	}
 	if job.Deliveries > 1 {
@@ -87,6 +101,9 @@ func (w *Worker) do(ctx context.Context, p *planned, job *queue.Job, later func(
 // again looks at a job that was handed out before: it may be done, or poison.
 func (w *Worker) again(ctx context.Context, job *queue.Job) (settled bool, err error) {
 	if _, err := w.cfg.Queue.Result(ctx, job.Campaign, job.Index); err == nil {
+		w.mu.Lock()
+		w.known++
+		w.mu.Unlock()
 		return true, job.Done(ctx)
 	} else if !errors.Is(err, queue.ErrMissing) {
 		return false, err
@@ -120,6 +137,11 @@ func (w *Worker) keep(ctx context.Context, p *planned, job *queue.Job, text []by
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), queue.Patience) // what was worked for is not thrown away
 	defer cancel()
 	first, err := w.cfg.Queue.Store(end, job.Campaign, job.Index, text)
+	if err == nil && !first {
+		w.mu.Lock()
+		w.twice++
+		w.mu.Unlock()
+	}
 	if err == nil {
 		err = job.Done(end)
 	}

@@ -62,6 +62,8 @@ type Worker struct {
 	now     []string      // under way
 	done    uint64
 	seeds   uint64
+	twice   uint64
+	known   uint64
 	lost    int
 	turn    int
 }
@@ -110,7 +112,7 @@ func (w *Worker) Now() queue.Worker {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return queue.Worker{ID: w.cfg.ID, Host: w.host, PID: os.Getpid(), Build: w.cfg.Build, Slots: w.cfg.Slots,
-		Current: slices.Clone(w.now), Jobs: w.done, Seeds: w.seeds, Lost: w.lost, Refuses: queue.Sorted(w.refused)}
+		Current: slices.Clone(w.now), Jobs: w.done, Seeds: w.seeds, Lost: w.lost, Twice: w.twice, Known: w.known, Refuses: queue.Sorted(w.refused)}
 }
 
 // clean is a word as names in the engine may be.
@@ -245,6 +247,13 @@ func (w *Worker) next() (p *planned, of int, changed chan struct{}) {
 	}
 	w.turn++
 	return w.plans[ids[w.turn%len(ids)]], len(ids), w.changed
+}
+
+// wanted says whether jobs of a campaign are still to be done.
+func (w *Worker) wanted(p *planned) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return p.ctx.Err() == nil && w.plans[p.id] == p
 }
 
 // breathe says now and then that the worker lives.
