@@ -26,7 +26,8 @@ import (
 const runUsage = `usage: mayfly-fleet run [-kind KIND] [flags] [flags of the kind]
 
 Runs a campaign, and makes a directory of what it comes to: for the kind sim the one that "mayfly sim
-campaign" makes with the same flags, byte for byte. Without -nats a server of its own and one
+campaign" makes with the same flags, byte for byte; for the kind idle one with the report of "mayfly
+idle -report". "-kind KIND -h" lists the flags of a kind. Without -nats a server of its own and one
 worker per core do it, in this process; with -nats those workers do that joined the cluster. The same
 command again, on any machine, goes on where the last one ended, however it ended.
 

@@ -14,13 +14,16 @@
 //
 //	sim        seeds in blocks, as mayfly sim campaign runs them; leaves the same directory, byte for byte
 //	explore    an exhaustive search of mayfly sim explore, a job for each multiset of faults of the size -total
+//	guided     a search of package sim/guided, a job for some inputs of a round
+//	idle       what mayfly idle -report plays, a job for each cell and seed; leaves the same report, byte for byte
 //	scenarios  a battery of scenario files through the lifecycle machine, a job for each
 //
 // # A new kind
 //
 // It implements [Plan] and is listed in [Kinds]. Its jobs may look at what other jobs found, through
-// [Env.Share]; what they do then depends on the order in which machines work, so a kind that does it must
-// not promise equal results.
+// [Env.Share]. What they do then depends on the order in which machines work, unless they wait for each other: a plan that is
+// [Paced] has its jobs queued only when those before them are summed up, and shares in [Plan.Assemble] what the next ones
+// need. guided does so, in rounds, and keeps the promises.
 //
 // # Promises
 //

@@ -47,6 +47,9 @@ func (p *idlePlan) Define(fs *flag.FlagSet) {
 	p.inner.VisitAll(func(x *flag.Flag) {
 		if !slices.Contains(notPlayed, x.Name) {
 			fs.Var(passed{p.inner, x.Name}, x.Name, x.Usage)
+			if slices.Contains([]string{"0", "0s", "false"}, x.DefValue) { // what help does not show
+				fs.Lookup(x.Name).DefValue = ""
+			}
 		}
 	})
 }

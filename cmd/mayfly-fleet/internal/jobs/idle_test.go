@@ -87,6 +87,9 @@ func TestIdleReport(t *testing.T) {
 	if want := uint64(2*(4+2+4+4) + 1); p.Jobs() != want || out.Done != want || out.Failed {
 		t.Errorf("%d jobs, %+v; want %d", p.Jobs(), out, want)
 	}
+	if again := parsed(t, "idle", p.Args(nil)...); again.Jobs() != p.Jobs() {
+		t.Errorf("made of its own description, it has %d jobs", again.Jobs())
+	}
 	if !strings.Contains(text, "again: mayfly idle -agents 5m,1h -for 24h ") || !strings.Contains(text, " -report DIR ") {
 		t.Errorf("%s", text)
 	}
@@ -183,7 +186,7 @@ func TestIdlePassesFlags(t *testing.T) {
 	n := 0
 	p.inner.VisitAll(func(x *flag.Flag) {
 		got := fs.Lookup(x.Name)
-		if (got == nil) != slices.Contains(notPlayed, x.Name) || got != nil && got.DefValue != x.DefValue {
+		if (got == nil) != slices.Contains(notPlayed, x.Name) || got != nil && got.Value.String() != x.DefValue {
 			t.Errorf("-%s is %+v", x.Name, got)
 		}
 		n++
