@@ -10,7 +10,7 @@ import (
 const (
 	nStates = int(lifecycle.Failed) + 1
 	nPhases = int(lifecycle.Stopping) + 1
-	nInputs = int(lifecycle.InWriteOff) + 1
+	nInputs = int(lifecycle.InRetain) + 1
 )
 
 // Coverage counts what a run did to the peers that its steps touched.

@@ -74,6 +74,9 @@ func (d *digest) input(now lifecycle.Instant, in *lifecycle.Input) {
 	case lifecycle.InConnected, lifecycle.InConnectFailed, lifecycle.InBroken, lifecycle.InExited,
 		lifecycle.InSpawned, lifecycle.InStarted, lifecycle.InRelisted:
 		d.word(pair(uint32(in.Peer), uint32(in.Gen)))
+	case lifecycle.InRetain:
+		d.word(pair(uint32(in.Peer), uint32(in.Gen)))
+		d.word(uint64(in.Until))
 	case lifecycle.InCallDone, lifecycle.InCancel:
 		d.word(uint64(in.Ticket))
 	case lifecycle.InDeclare:

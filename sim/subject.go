@@ -4,6 +4,8 @@ import "github.com/mayfly-mcp/mayfly/core/lifecycle"
 
 // Subject is a lifecycle under test. *lifecycle.Machine is one; the contract is that
 // package's: see its documentation for what each input means and what each effect asks for.
+// A world of this package feeds every kind of input but lifecycle.InRetain, by which policies of
+// sim/idle speak and of which no clause knows.
 type Subject interface {
 	// Step feeds one input. The slices of the output are valid until the next Step.
 	Step(now lifecycle.Instant, in lifecycle.Input) lifecycle.Output

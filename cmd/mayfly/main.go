@@ -51,6 +51,7 @@ func commands() []command {
 		{"certify", "certify a daemon, clause by clause", runCertify, nil},
 		{"run", "run scenario files in the machine, the host or a live daemon", runScenarios, nil},
 		{"sim", "simulate thousands of tenants and look for a broken invariant", runSim, simCommands()},
+		{"idle", "what an idle timeout costs and saves, for given servers and traffic", runIdle, idleCommands()},
 		{"serve", "run the reference daemon", runServe, nil},
 		{"agent", "store an agent of the daemon, which MCP servers are declared for", runAgent, nil},
 		{"agent-token", "make or revoke the token with which MCP clients get an agent's tools", runAgentToken, nil},

@@ -47,6 +47,11 @@ func randomInput(t *rapid.T, m *Machine, tickets *Tickets, open *[]Ticket) Input
 		if v.State != NoState && v.Gen > 0 {
 			return Input{Kind: k, Peer: id, Gen: v.Gen, Tools: 2}
 		}
+	case InRetain:
+		if v.State != NoState && v.Gen > 0 {
+			until := m.Now() + Instant(rapid.IntRange(-5, 60).Draw(t, "until"))*second
+			return Retain(id, v.Gen, rapid.SampledFrom([]Instant{until, Never}).Draw(t, "or never"))
+		}
 	case InCancel, InCallDone:
 		if n := len(*open); n > 0 {
 			return Cancel((*open)[rapid.IntRange(0, n-1).Draw(t, "ticket")])

@@ -52,14 +52,21 @@
 // refuses anybody. It wakes by itself when a protection ends that is in the way. A step that
 // makes an attempt succeed may take its peer back at once, if nobody used it and others wait.
 //
+// # Retention
+//
+// When an unused peer goes is a question that others may answer better than a number of seconds: somebody
+// who has seen its callers come. Such a policy lives outside the machine and tells its decision with
+// [Retain], one idle period at a time. Without one, idle_timeout and the tick at a quarter of it rule.
+//
 // # Order within one instant
 //
 // TimeReached fires what has come in order of its times: the ends of connects, calls, rungs, waits
 // for room and the drain, and of those at one instant whichever was armed first. Peers with a
-// policy of their own expire among them, the last at their instant; the others are stopped as
-// unused and then age as failed, the oldest first, after all of them. SPEC leaves that order open: a
-// daemon that fires equal deadlines otherwise conforms, too. A caller that holds a call and a due tick for one instant delivers the call
-// first: a peer that is called at the very end of its window stays.
+// policy of their own, and those that are retained, expire among them, the last at their instant; the
+// others are stopped as unused and then age as failed, the oldest first, after all of them. SPEC leaves
+// that order open: a daemon that fires equal deadlines otherwise conforms, too. A caller that holds a
+// call and a due tick for one instant delivers the call first: a peer that is called at the very end of
+// its window stays.
 //
 // # Not promised
 //

@@ -24,13 +24,14 @@ const (
 	InRelisted                           // Peer, Gen, Tools
 	InSpawned                            // Peer, Gen
 	InWriteOff                           // Ticket (for a refusal), Owner, Name
+	InRetain                             // Peer, Gen, Until
 
-	inputKinds = int(InWriteOff) + 1
+	inputKinds = int(InRetain) + 1
 )
 
 var inputNames = [...]string{"-", "owner-born", "owner-died", "declare", "release", "dispatch",
 	"ensure", "reconnect", "cancel", "call-done", "connected", "connect-failed", "broken", "exited",
-	"time-reached", "configure", "drain", "started", "relisted", "spawned", "write-off"}
+	"time-reached", "configure", "drain", "started", "relisted", "spawned", "write-off", "retain"}
 
 // String returns the lower-case word used in tapes and reports.
 func (k InputKind) String() string { return word(inputNames[:], uint8(k)) }
@@ -40,16 +41,17 @@ func (k InputKind) String() string { return word(inputNames[:], uint8(k)) }
 type Input struct {
 	Kind   InputKind
 	Done   DoneKind
+	Clean  bool
 	Owner  OwnerID
 	Name   NameID
 	Peer   PeerID
 	Gen    Generation
 	Tools  uint32
 	Ticket Ticket
-	Clean  bool
 	FP     Fingerprint
 	Config *Config
 	Policy *Policy
+	Until  Instant
 }
 
 // OwnerBorn introduces an owner. Ids must rise from one birth to the next.
@@ -137,6 +139,15 @@ func Relisted(p PeerID, g Generation, tools uint32) Input {
 // Spawned reports that the process of an incarnation that is being dialed exists, which gives
 // its place among those being created to the next (SPEC PR-6).
 func Spawned(p PeerID, g Generation) Input { return Input{Kind: InSpawned, Peer: p, Gen: g} }
+
+// Retain has a Connected peer that nobody uses stopped at that instant, and at no reaper tick: at the
+// next TimeReached if the instant has come, never if it is [Never]. It holds for this idle period, in which a
+// later one replaces it; the next use ends it. What claims ask for is stronger (SPEC RE-10): a pinned
+// peer stays, and none is stopped before its least uptime. For a peer that is in use, or not Connected,
+// or of another generation it comes too late and is counted as stale.
+func Retain(p PeerID, g Generation, until Instant) Input {
+	return Input{Kind: InRetain, Peer: p, Gen: g, Until: until}
+}
 
 // WriteOff is an operator's word that the exit of an incarnation which outlived SIGKILL is not to
 // be waited for (SPEC ST-9): its successor may begin, while it counts as live until its Exited

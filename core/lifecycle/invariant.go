@@ -26,6 +26,7 @@ var Invariants = []Invariant{
 	{"CLAIM-LINK", "CL-4", "every claim is held by one live owner on one peer"},
 	{"IDLE-CLOCK", "RE-2", "the idle clock runs exactly while a Connected peer has nothing in flight"},
 	{"AGEING", "RE-4", "every Failed peer ages, unless a reconnect is pending or its last calls are"},
+	{"RETAINED", "RE-10", "a peer is retained only while its idle clock runs, and its expiry is a timer"},
 	{"EXPIRY-ORDER", "RE-9", "expiry classes are ordered by stamp"},
 	{"BOUNDED", "ST-4", "dialing, stopping and queueing have a deadline armed, a stuck process apart"},
 	{"PENDING", "RE-8", "an attempt is pending only behind a stop in progress or in the queue"},
@@ -175,6 +176,8 @@ func (p *peer) breaks() string {
 		return "IDLE-CLOCK"
 	case (p.class == classFailed) != (p.state == Failed && !p.again && !p.overdue):
 		return "AGEING"
+	case p.kept && (p.class != classIdle || !p.timed):
+		return "RETAINED"
 	case (p.timer != 0) != (p.phase == Dialing || p.phase == Stopping && p.stage != StageStuck || p.queued):
 		return "BOUNDED"
 	case p.again && p.phase != Stopping && !p.queued:

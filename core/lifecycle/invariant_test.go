@@ -67,6 +67,11 @@ var corruptions = []struct {
 	{"CLAIMED", connected, func(m *Machine) { m.peers[1].claims = list{} }},
 	{"IDLE-CLOCK", connected, func(m *Machine) { m.unclass(1) }},
 	{"IDLE-CLOCK", busy, func(m *Machine) { m.intoClass(1, classIdle, m.now) }},
+	{"RETAINED", busy, func(m *Machine) { m.peers[1].kept = true }},
+	{"RETAINED", connected, func(m *Machine) { m.peers[1].kept = true }},
+	{"RETAINED", func(l *lab) {
+		l.do(l.asking(alice, git, fpA, Policy{MinUptime: 1}), l.dispatch("ended", alice), ConnectFailed(1, 1))
+	}, func(m *Machine) { m.peers[1].kept = true }},
 	{"AGEING", failedStopping, func(m *Machine) { m.unclass(1) }},
 	{"BOUNDED", dialing, func(m *Machine) { m.disarm(&m.peers[1].timer) }},
 	{"BOUNDED", stopping, func(m *Machine) { m.disarm(&m.peers[1].timer) }},

@@ -10,6 +10,7 @@ type Machine struct {
 	peers    []peer
 	policies []merged        // of peers that are tuned, as far as there are any
 	graces   []time.Duration // of stops that began with a wish for one, as far as there were any; else 0
+	retained []Instant       // of peers that are kept, as far as there were any
 	seats    []links         // of peers, see seatsPerPeer
 	freePeer []int32
 	byFP     map[Fingerprint]PeerID
@@ -63,6 +64,7 @@ type peer struct {
 	tuned       bool // its claims ask for a policy, see policies
 	spare       bool // in the list of unused incarnations
 	timed       bool // its expiry is a timer, not a place in a class
+	kept        bool // it expires as retained says, not at a tick
 	overdue     bool // aged while calls were in flight; ages when they end
 	again       bool // an attempt is pending: behind a stop in progress, or in the queue
 	queued      bool // in the queue of attempts
@@ -213,6 +215,8 @@ func (m *Machine) handle(in *Input) {
 		m.relisted(in.Peer, in.Gen, in.Tools)
 	case InWriteOff:
 		m.writeOff(in)
+	case InRetain:
+		m.retain(in.Peer, in.Gen, in.Until)
 	case InTimeReached:
 		m.timeReached()
 	case InConfigure:

@@ -31,13 +31,13 @@ func (m *Machine) setPeriod(c classID, period time.Duration) {
 	}
 }
 
-// intoClass starts a peer's expiry, from stamp. Peers with a policy of their own, and those
-// whose stamp is past, have a timer instead of a place in the list, whose order they would
-// break; pinned ones never expire while they are Connected.
+// intoClass starts a peer's expiry, from stamp. Peers with a policy of their own, those that are
+// retained, and those whose stamp is past, have a timer instead of a place in the list, whose order they
+// would break; pinned ones never expire while they are Connected.
 func (m *Machine) intoClass(id PeerID, c classID, stamp Instant) {
 	p := &m.peers[id]
 	p.class, p.stamp = c, stamp
-	if !p.tuned && stamp == m.now {
+	if !p.tuned && !p.kept && stamp == m.now {
 		m.expiry[c-1].list.push(m.seats, expirySeat(id))
 		return
 	}
@@ -47,17 +47,35 @@ func (m *Machine) intoClass(id PeerID, c classID, stamp Instant) {
 	}
 }
 
-// reclass starts a running expiry again from its own stamp, after its period changed.
+// reclass starts a running expiry again from its own stamp, after its period changed or was replaced.
 func (m *Machine) reclass(id PeerID) {
-	if c := m.peers[id].class; c != noClass {
+	p := &m.peers[id]
+	if c, kept := p.class, p.kept; c != noClass {
 		m.unclass(id)
-		m.intoClass(id, c, m.peers[id].stamp)
+		p.kept = kept // it is the same idle period
+		m.intoClass(id, c, p.stamp)
 	}
 }
 
-// expiresAt is the tick at which a peer's expiry comes, Never if it has none.
+// retain replaces the end of an idle period that is running.
+func (m *Machine) retain(id PeerID, g Generation, until Instant) {
+	p := m.current(id, g)
+	if p == nil || p.class != classIdle {
+		m.stats.Stale++
+		return
+	}
+	m.retained = reach(m.retained, int(id)+1)
+	m.retained[id] = until
+	p.kept = true
+	m.reclass(id)
+}
+
+// expiresAt is when a peer's expiry comes, Never if it has none: at a tick, unless it is retained.
 func (m *Machine) expiresAt(id PeerID) Instant {
 	p := &m.peers[id]
+	if p.kept {
+		return m.keptUntil(id)
+	}
 	x := m.expiry[p.class-1]
 	if !p.tuned {
 		return x.tickAfter(p.stamp)
@@ -79,6 +97,18 @@ func (m *Machine) expiresAt(id PeerID) Instant {
 	return x.tickFrom(max(later(p.stamp, period), least))
 }
 
+// keptUntil is when a retained peer is stopped. What its claims ask for is stronger.
+func (m *Machine) keptUntil(id PeerID) Instant {
+	p, until := &m.peers[id], m.retained[id]
+	switch {
+	case !p.tuned:
+		return until
+	case m.policies[id].Pinned:
+		return Never
+	}
+	return max(until, later(p.upSince, m.policies[id].MinUptime))
+}
+
 func (m *Machine) unclass(id PeerID) {
 	p := &m.peers[id]
 	if p.class == noClass {
@@ -90,7 +120,7 @@ func (m *Machine) unclass(id PeerID) {
 	} else {
 		m.expiry[p.class-1].list.remove(m.seats, expirySeat(id))
 	}
-	p.class = noClass
+	p.class, p.kept = noClass, false
 }
 
 // tickAfter returns the first tick of a class at or after the end of a period from stamp.

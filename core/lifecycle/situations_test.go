@@ -171,6 +171,14 @@ var situations = []situation{
 		l.do(Configure(&c), l.dispatch("open", alice))
 	}},
 	{"connected/idle, in the way", inTheWay},
+	{"connected/idle, retained", func(l *lab) {
+		connected(l)
+		l.do(Retain(1, 2, 61*second))
+	}},
+	{"connected/idle, retained and pinned", func(l *lab) {
+		connected(l)
+		l.do(Retain(1, 2, 0), l.asking(alice, git, fpA, Policy{Pinned: true}))
+	}},
 	{"failed/stopping, with a policy", func(l *lab) {
 		lived(l)
 		l.do(l.asking(alice, git, fpA, Policy{IdleTimeout: 25 * time.Second}), l.dispatch("ended too", alice), ConnectFailed(1, 2))
@@ -283,6 +291,7 @@ func stimuli() []stimulus {
 		return in
 	})...)
 	all = append(all, completions("connected", func(p PeerID, g Generation) Input { return InputConnected(p, g, 5) })...)
+	all = append(all, completions("retain", func(p PeerID, g Generation) Input { return Retain(p, g, Never) })...)
 	all = append(all, completions("connect-failed", ConnectFailed)...)
 	all = append(all, completions("broken", SessionBroken)...)
 	return append(all, completions("exited", Exited)...)

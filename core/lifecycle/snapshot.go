@@ -20,6 +20,7 @@ func (m *Machine) CopyInto(dst *Machine) {
 	dst.peers = copySlab(dst.peers, m.peers)
 	dst.policies = copySlab(dst.policies, m.policies)
 	dst.graces = copySlab(dst.graces, m.graces)
+	dst.retained = copySlab(dst.retained, m.retained)
 	dst.seats = copySlab(dst.seats, m.seats)
 	dst.freePeer = copySlab(dst.freePeer, m.freePeer)
 	dst.claims = copySlab(dst.claims, m.claims)

@@ -25,7 +25,7 @@ const (
 
 var snapshotFields = map[reflect.Type]map[string]string{
 	reflect.TypeFor[Machine](): {
-		"cfg": encoded, "now": encoded, "peers": encoded, "policies": encoded, "graces": encoded, "written": encoded, "seats": derived, "freePeer": encoded,
+		"cfg": encoded, "now": encoded, "peers": encoded, "policies": encoded, "graces": encoded, "retained": encoded, "written": encoded, "seats": derived, "freePeer": encoded,
 		"byFP": derived, "claims": encoded, "wishes": encoded, "freeClaim": scratch, "byKey": derived, "inPeer": ordered,
 		"inOwner": ordered, "owners": encoded, "holdings": encoded, "freeOwner": scratch, "lastOwner": named,
 		"tickets": encoded, "inTicket": ordered, "inCalls": ordered, "timers": encoded, "drainTimer": encoded,
@@ -35,7 +35,7 @@ var snapshotFields = map[reflect.Type]map[string]string{
 	},
 	reflect.TypeFor[peer](): {
 		"state": encoded, "phase": encoded, "stage": encoded, "reason": encoded, "class": encoded, "used": encoded,
-		"tuned": encoded, "spare": derived, "timed": encoded, "overdue": encoded, "again": encoded, "queued": encoded,
+		"tuned": encoded, "spare": derived, "timed": encoded, "kept": encoded, "overdue": encoded, "again": encoded, "queued": encoded,
 		"byReconnect": encoded, "spawned": encoded, "heard": encoded, "budgeted": encoded, "gen": named,
 		"tools": encoded, "timer": encoded, "expires": encoded, "calls": encoded, "waiters": encoded, "claims": encoded,
 		"stamp": encoded, "since": encoded, "upSince": encoded, "fp": named,

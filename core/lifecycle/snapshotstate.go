@@ -252,7 +252,7 @@ func (m *Machine) appendPeer(buf []byte, n *Naming, id PeerID, ordered bool) []b
 	}
 	p := &m.peers[id]
 	buf = append(buf, uint8(p.state)|uint8(p.phase)<<3, uint8(p.stage)|uint8(p.class)<<3,
-		bit(p.tuned, 0)|bit(p.timed, 1)|bit(p.overdue, 2)|bit(p.again, 3)|bit(p.queued, 4)|bit(p.byReconnect, 5))
+		bit(p.tuned, 0)|bit(p.timed, 1)|bit(p.overdue, 2)|bit(p.again, 3)|bit(p.queued, 4)|bit(p.byReconnect, 5)|bit(p.kept, 6))
 	if p.phase == Dialing {
 		buf = append(buf, bit(p.spawned, 0)|bit(p.heard, 1)|bit(p.budgeted, 2))
 	}
@@ -261,6 +261,9 @@ func (m *Machine) appendPeer(buf []byte, n *Naming, id PeerID, ordered bool) []b
 	}
 	buf = num(buf, uint64(p.tools))
 	buf = m.appendInstants(buf, n, p)
+	if p.kept { // a claim's wish may hide it, and leave
+		buf = appendUntil(buf, n, m.retained[id])
+	}
 	if p.tuned {
 		x := &m.policies[id]
 		buf = appendPolicy(buf, &x.Policy)
@@ -301,6 +304,14 @@ func (m *Machine) appendInstants(buf []byte, n *Naming, p *peer) []byte {
 		buf = num(buf, uint64(n.now-p.upSince))
 	}
 	return buf
+}
+
+// appendUntil writes an instant that may be Never; one that has come is as good as now.
+func appendUntil(buf []byte, n *Naming, at Instant) []byte {
+	if at == Never {
+		return append(buf, none)
+	}
+	return num(buf, uint64(max(at, n.now)-n.now))
 }
 
 // appendRemaining writes how long a timer has to go.

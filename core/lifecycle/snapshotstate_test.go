@@ -28,7 +28,7 @@ type act struct {
 
 func randomAct(r *rand.Rand) act {
 	kinds := [...]InputKind{InOwnerBorn, InOwnerDied, InDeclare, InDeclare, InRelease, InDispatch, InDispatch, InEnsure, InReconnect,
-		InCancel, InCallDone, InConnected, InConnected, InConnectFailed, InBroken, InExited, InExited, InTimeReached, InTimeReached}
+		InCancel, InCallDone, InConnected, InConnected, InConnectFailed, InBroken, InExited, InExited, InTimeReached, InTimeReached, InRetain}
 	return act{kind: kinds[r.IntN(len(kinds))], owner: r.IntN(2), fp: r.IntN(2), at: r.IntN(3)}
 }
 
@@ -114,7 +114,7 @@ func (w *walker) input(a act) (in Input, ok bool) {
 		return in, true
 	default:
 		v := w.m.View(in.Peer)
-		in.Gen = v.Gen
+		in.Gen, in.Until = v.Gen, w.now+Instant(a.at)*second
 		return in, v.Phase != Absent
 	}
 }

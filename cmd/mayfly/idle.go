@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/mayfly-mcp/mayfly/sim/idle/report"
+)
+
+const idleUsage = `usage: mayfly idle [flags]
+       mayfly idle -oracles [-gaps N] [-seed N] [-json]
+       mayfly idle -list [-json]
+       mayfly idle measure [flags] -- COMMAND ARGUMENTS...
+
+What an idle timeout costs and what it saves, for given servers and traffic. It plays days of
+traffic before the lifecycle of the daemon itself, once for each timeout and seed, and prints
+the frontier: callers who wait for a start on one side, processes kept on the other, and what
+one avoided cold start is paid with. With a price it recommends a timeout and says how
+sure that is; with -policy it compares other rules than a timeout; with -report DIR it does all
+of this and writes a page with plots.
+
+Nothing but time is needed: no server is started. "mayfly idle measure" measures real ones, for
+-profile. Results depend on the flags alone, whatever the number of workers.
+
+Exit codes: 0 fine, 1 a simulated number is not what is known in closed form (-oracles, -report),
+2 usage, or input that is wrong, 3 something around it failed, 4 interrupted: nothing is written.
+
+`
+
+// runIdle plays the bench, or hands on to the commands below it.
+func runIdle(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 {
+		if c := find(idleCommands(), args[0]); c != nil {
+			return c.run(ctx, args[1:], stdin, stdout, stderr)
+		}
+	}
+	f := newIdleFlags()
+	fs := newFlags("mayfly idle", idleUsage, stderr)
+	f.define(fs)
+	if err := parseFlags(fs, args); err != nil {
+		return misused(stderr, fs.Name(), err)
+	}
+	if f.list {
+		if err := f.alone(fs, "list", "json"); err != nil {
+			return misused(stderr, fs.Name(), err)
+		}
+		return listIdle(stdout, f.json)
+	}
+	b, err := f.settle(ctx, fs)
+	if err != nil && ctx.Err() != nil {
+		return interrupted(stderr)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", fs.Name(), err)
+		return inputCode(err)
+	}
+	b.progress = idleProgress(stderr)
+	for _, note := range b.notes {
+		fmt.Fprintf(stderr, "note: %s\n", note)
+	}
+	return f.answer(ctx, b, stdout, stderr)
+}
+
+// idleCommands are the subcommands of idle.
+func idleCommands() []command {
+	return []command{
+		{"measure", "start a real MCP server again and again, and write a profile of it", runIdleMeasure, nil},
+	}
+}
+
+// answer plays, prints and writes.
+func (f *idleFlags) answer(ctx context.Context, b *bench, stdout, stderr io.Writer) int {
+	harness := func(err error) int {
+		if ctx.Err() != nil {
+			return interrupted(stderr)
+		}
+		fmt.Fprintf(stderr, "mayfly idle: %v\n", err)
+		return exitHarness
+	}
+	r, err := b.play(ctx)
+	if err != nil {
+		return harness(err)
+	}
+	r.Say()
+	if f.report != "" {
+		if err := report.Write(f.report, r); err != nil {
+			return harness(err)
+		}
+	}
+	if f.json {
+		data, err := r.Encode()
+		if err != nil {
+			return harness(err)
+		}
+		_, _ = stdout.Write(data) // settled by the caller, as for every command
+	} else {
+		r.Text(stdout)
+	}
+	if f.report != "" && !f.json {
+		fmt.Fprintf(stdout, "report: %s\n", reportPage(f.report))
+	}
+	if !report.Agree(r.Oracles) {
+		return exitFailed
+	}
+	return exitOK
+}
+
+func interrupted(stderr io.Writer) int {
+	fmt.Fprintln(stderr, "mayfly idle: interrupted; nothing is written")
+	return exitInconclusive
+}
+
+// idleProgress tells how far the runs are, on a terminal.
+func idleProgress(w io.Writer) func(part string) func(done, of int) {
+	file, ok := w.(*os.File)
+	if ok {
+		info, err := file.Stat()
+		ok = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	if !ok {
+		return func(string) func(int, int) { return nil }
+	}
+	return func(part string) func(int, int) {
+		return func(done, of int) {
+			if done == of || done%max(1, of/10) == 0 {
+				fmt.Fprintf(file, "%s: run %d of %d\n", part, done, of)
+			}
+		}
+	}
+}
