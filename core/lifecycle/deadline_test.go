@@ -20,7 +20,11 @@ type picture struct {
 func pictureOf(m *Machine) picture {
 	p := picture{Load: m.Load(), Stats: m.Stats(), Deadline: m.Deadline(), Live: m.Live()}
 	for id := PeerID(1); int(id) < m.Slots(); id++ {
-		p.Views = append(p.Views, m.View(id))
+		v := m.View(id)
+		if m.peers[id].overdue { // it ages when its last call ends, which is told as a time from now
+			v.RetryAt -= m.Now()
+		}
+		p.Views = append(p.Views, v)
 	}
 	return p
 }

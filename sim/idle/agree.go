@@ -48,8 +48,9 @@ func (r Row) Off() float64 {
 // OK says that the simulated number agrees with the formula.
 func (r Row) OK() bool { return r.Off() <= Agreed }
 
-// agreeRuns is how many independent runs each check has; standard errors come from their spread.
-const agreeRuns = 24
+// agreeRuns is how many independent runs each check has; standard errors come from their spread. With fewer the
+// spread itself is uncertain, and a row in a dozen tables would be beyond four of them by chance.
+const agreeRuns = 96
 
 // Bounds of the gaps per check: below, a run sees too few cold starts for a spread.
 const (

@@ -197,3 +197,22 @@ func TestForesightIsBounded(t *testing.T) {
 		t.Errorf("millions of calls within an hour: %v", err)
 	}
 }
+
+// TestBoundsOfTenants: whoever numbers them at random is told so before memory is gone, and whose future many share
+// has it looked at by nobody.
+func TestBoundsOfTenants(t *testing.T) {
+	c := scriptOf([]traffic.Call{at(0, 1<<32-1, 0)})
+	if _, err := Run(c); err == nil || !strings.Contains(err.Error(), "tenant 4294967295") {
+		t.Errorf("the last tenant of all: %v", err)
+	}
+	c = scriptOf([]traffic.Call{at(0, traffic.MaxTenants-1, 0)})
+	is(t, "calls of the last tenant that there may be", play(t, c).Calls, 1)
+	c.Policy, c.Share = Offline{}, 1025
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "Share is 1025") {
+		t.Errorf("a thousand futures: %v", err)
+	}
+	c.Policy = Exact{}
+	if err := c.Validate(); err != nil {
+		t.Errorf("a thousand sharers: %v", err)
+	}
+}

@@ -91,6 +91,9 @@ func (c Config) Validate() error {
 	say(c.Flap.Every == 0 && c.Flap.Lasts > 0, "Flap.Lasts is %v and Flap.Every 0; say how often outages come", c.Flap.Lasts)
 	say(c.Flap.Every > 0 && c.For/max(c.Flap.Every, 1) > maxOutages, "Flap.Every is %v; use so much that For has at most %d", c.Flap.Every, maxOutages)
 	say(c.AuditEvery < 0, "AuditEvery is %d; use 0 or more", c.AuditEvery)
+	if _, told := c.Policy.(Foreseeing); told {
+		say(c.Share > maxForeseen, "Share is %d; who knows the future looks at every sharer's, use at most %d", c.Share, maxForeseen)
+	}
 	if p, ok := c.Policy.(validated); ok {
 		if err := p.Validate(); err != nil {
 			errs = append(errs, err)
@@ -108,4 +111,6 @@ const (
 	maxBuckets = 1 << 20
 	maxWeight  = 1e9
 	maxOutages = 1 << 20 // of a peer, on average
+	// maxForeseen bounds the tenants whose future is looked at for one peer.
+	maxForeseen = 1024
 )

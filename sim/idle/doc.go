@@ -6,10 +6,12 @@
 // of the reaper here that could differ from it. Smallest use:
 //
 //	calls, err := traffic.Parse("agent:tenants=1000", traffic.Options{})
+//	machine := lifecycle.DefaultConfig() // IdleTimeout is T
+//	machine.CallTimeout = 24 * time.Hour // agents' calls take as long as they do: 30 s would cut some, and fail their peers
 //	res, err := idle.Run(idle.Config{
 //		Traffic: calls,
 //		Servers: idle.DefaultMix(),
-//		Machine: lifecycle.DefaultConfig(), // IdleTimeout is T
+//		Machine: machine,
 //		For:     7 * 24 * time.Hour,
 //		WarmUp:  24 * time.Hour,
 //	})
@@ -27,7 +29,7 @@
 //
 // # What is measured
 //
-// [Result] holds sums over the run without its warm-up. A call is cold if it began a start, and delayed if it waited for
+// [Result] holds sums over the run without its warm-up. A call is cold if it asked for a start, and delayed if it waited for
 // one, its own or another's; what it waited is in Added, with zero for those that did not wait, and is summed over its
 // conversation in PerConversation. A process exists from its dial to its exit, and exits when it is told to stop. A failed
 // peer is unavailable until it ages, which T decides as well: its calls are refused, which is counted apart. Times and counts

@@ -205,6 +205,8 @@ func (e *engine) draw(i int32, after int64) error {
 		return nil
 	case int64(c.At) < after:
 		return fmt.Errorf("traffic %s: stream %d has a call at %v after one at %v; calls must be in order", e.cfg.Traffic.Name(), i, c.At, time.Duration(after))
+	case c.Tenant >= traffic.MaxTenants:
+		return fmt.Errorf("traffic %s: stream %d has a call of tenant %d; number them from 0, below %d", e.cfg.Traffic.Name(), i, c.Tenant, traffic.MaxTenants)
 	case c.Takes < 0:
 		return fmt.Errorf("traffic %s: stream %d has a call at %v that takes %v; use 0 or more", e.cfg.Traffic.Name(), i, c.At, c.Takes)
 	}

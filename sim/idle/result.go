@@ -6,7 +6,7 @@ import "time"
 // that measures add up.
 type Measures struct {
 	Calls         uint64 `json:"calls"`
-	Cold          uint64 `json:"cold"`           // calls that began a start
+	Cold          uint64 `json:"cold"`           // calls that asked for a start, which may find no room
 	Delayed       uint64 `json:"delayed"`        // calls that waited for a start, their own or somebody else's
 	Spawns        uint64 `json:"spawns"`         // processes started, for whatever reason
 	Woken         uint64 `json:"woken"`          // of them, started by a policy before anybody called
@@ -15,7 +15,7 @@ type Measures struct {
 	FailedCalls   uint64 `json:"failed_calls"`   // calls that got no session, for whatever reason
 	Refused       uint64 `json:"refused"`        // of them, those refused at once because the peer had failed
 	Overloaded    uint64 `json:"overloaded"`     // of them, those that found no room
-	Lost          uint64 `json:"lost"`           // calls whose process died under them
+	Lost          uint64 `json:"lost"`           // calls whose process died under them, or that took longer than the machine's CallTimeout
 	Stops         uint64 `json:"stops"`          // processes stopped because they were unused
 	Crashes       uint64 `json:"crashes"`        // processes that died in an outage
 	Gaps          uint64 `json:"gaps"`           // idle periods that ended with a call
@@ -150,7 +150,7 @@ func per(a, b float64) float64 {
 	return a / b
 }
 
-// ColdRatio is the share of calls that began a start.
+// ColdRatio is the share of calls that asked for a start.
 func (m *Measures) ColdRatio() float64 { return per(float64(m.Cold), float64(m.Calls)) }
 
 // DelayedRatio is the share of calls that waited for a start, their own or another's.
