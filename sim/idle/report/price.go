@@ -98,7 +98,8 @@ func (p Price) String() string {
 // Pick is a price with the timeouts that go with it.
 type Pick struct {
 	Price float64 `json:"price_process_seconds_per_cold_start"`
-	// Minimax is the timeout that never costs more than Ratio times the clairvoyant, whatever the traffic.
+	// Minimax is the timeout that costs at most Ratio times what the clairvoyant pays, whatever the traffic, on average
+	// over the phase of the ticks.
 	Minimax time.Duration `json:"minimax_ns"`
 	Ratio   float64       `json:"minimax_ratio"`
 	// Best is the cheapest row for the traffic that was measured, at Cost process-seconds an hour.
