@@ -53,6 +53,9 @@ func TestVeilOfTexts(t *testing.T) {
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got := v.text("\x1b[2J\a\u009b31m\u202e \u00e9 ok"); got != "\uFFFD[2J\uFFFD\uFFFD31m\uFFFD \u00e9 ok" {
+		t.Errorf("%q may do something to a terminal", got)
+	}
 	if long := v.text(strings.Repeat("é", 10_000)); len(long) > maxReason+10 || !strings.HasSuffix(long, "é […]") {
 		t.Errorf("%d bytes, which end in %q", len(long), long[len(long)-10:])
 	}
