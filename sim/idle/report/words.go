@@ -13,7 +13,7 @@ func (r *Report) Say() {
 		r.Words = append(r.Words, r.sayFrontier())
 	}
 	if r.Recommendation != nil {
-		r.Words = append(r.Words, r.Recommendation.say(r.Setup.Recorded))
+		r.Words = append(r.Words, r.Recommendation.say(len(r.Setup.Seeds), r.Setup.Recorded))
 	}
 	if len(r.Oracles) > 0 {
 		r.Words = append(r.Words, sayOracles(r.Oracles))
@@ -104,7 +104,7 @@ func (f *Frontier) sayTimer(row *Row) string {
 		number(row.ProcessSeconds.Mean/exact.ProcessSeconds.Mean), number(row.ColdPerHour.Mean/exact.ColdPerHour.Mean))
 }
 
-func (r *Recommendation) say(recorded bool) string {
+func (r *Recommendation) say(seeds int, recorded bool) string {
 	var s strings.Builder
 	if len(r.Costs) == 1 {
 		return fmt.Sprintf("At %s, %s costs %s %s. It is the only timeout that was played, so nothing is recommended: give others with -timeout.",
@@ -127,7 +127,7 @@ func (r *Recommendation) say(recorded bool) string {
 	}
 	for _, d := range r.Drawn {
 		if d.Timeout == r.Best {
-			fmt.Fprintf(&s, " It is the best in %s %% of %s resamples of the seeds", number(100*d.Share), number(float64(r.Resamples)))
+			fmt.Fprintf(&s, " It is the best in %s %% of %s resamples of the %d seeds", number(100*d.Share), number(float64(r.Resamples)), seeds)
 			if recorded {
 				s.WriteString(", in all of which the trace is the same")
 			}

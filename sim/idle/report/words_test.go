@@ -12,7 +12,7 @@ import (
 func said(t *testing.T, recorded bool, cells ...idle.Summary) (string, *Recommendation) {
 	t.Helper()
 	f := mustFrontier(t, cells, nil)
-	r := &Report{Frontier: f, Recommendation: f.Recommend(Price{BreakEven: 50}), Setup: Setup{Recorded: recorded}}
+	r := &Report{Frontier: f, Recommendation: f.Recommend(Price{BreakEven: 50}), Setup: Setup{Seeds: []uint64{1, 2}, Recorded: recorded}}
 	r.Say()
 	return strings.Join(r.Words, "\n"), r.Recommendation
 }
@@ -23,7 +23,7 @@ func TestOneSeedIsNotResampled(t *testing.T) {
 	if strings.Contains(words, "resamples") || len(r.Drawn) != 0 || r.Resamples != 0 {
 		t.Errorf("%d resamples of one seed, drawn %v:\n%s", r.Resamples, r.Drawn, words)
 	}
-	if words, _ = said(t, true, hand()...); !strings.Contains(words, "resamples of the seeds, in all of which the trace is the same.") {
+	if words, _ = said(t, true, hand()...); !strings.Contains(words, "resamples of the 2 seeds, in all of which the trace is the same.") {
 		t.Errorf("nothing says that resamples of a trace are of the same trace:\n%s", words)
 	}
 }
