@@ -193,11 +193,19 @@ func random(s string) bool {
 
 // text makes one bounded line of what was said, without secrets, and without what would do something to a terminal.
 func (v veil) text(s string) string {
-	s = strings.Map(printable, strings.Join(strings.Fields(v.secrets.Mask(s)), " "))
+	s = strings.Map(printable, strings.Join(strings.Fields(v.said(v.secrets.Mask(s))), " "))
 	if s = strings.ToValidUTF8(s, "\uFFFD"); len(s) > maxReason {
 		s = strings.ToValidUTF8(s[:maxReason], "") + " […]"
 	}
 	return s
+}
+
+// said hides what nobody gave and is a key all the same: a server may read its own from a file, and quote it. Words
+// like "token:" alone hide nothing here, since what follows them in a sentence is its reason.
+func (v veil) said(s string) string { // of a copy: what it finds is of one text
+	s = link.ReplaceAllStringFunc(s, v.address)
+	s = v.last(scheme, s)
+	return issued.ReplaceAllStringFunc(s, v.hide)
 }
 
 func printable(r rune) rune {
