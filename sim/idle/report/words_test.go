@@ -75,3 +75,18 @@ func TestTheCautiousChoiceIsOnAverage(t *testing.T) {
 		t.Errorf("1.9 is promised without its condition:\n%s", flat)
 	}
 }
+
+// TestPricesAreShownAsGiven: three digits, as of measurements, would make another price of some.
+func TestPricesAreShownAsGiven(t *testing.T) {
+	for want, p := range map[string]Price{
+		"1e-09 process-seconds per cold start":                      {BreakEven: 1e-9},
+		"2,250 process-seconds per cold start":                      {BreakEven: 2250},
+		"50 process-seconds per cold start":                         {BreakEven: 50},
+		"0.0012345 per GiB-hour, 30 per hour of waiting":            {GiBHour: 0.0012345, WaitHour: 30},
+		"1 per GiB-hour, 2e-08 per delayed call, 5 per failed call": {GiBHour: 1, Delayed: 2e-8, Failed: 5},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
