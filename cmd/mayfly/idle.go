@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -98,6 +99,10 @@ func (f *idleFlags) answer(ctx context.Context, b *bench, stdout, stderr io.Writ
 		return exitHarness
 	}
 	r, err := b.play(ctx)
+	if errors.Is(err, errNoCalls) {
+		fmt.Fprintf(stderr, "mayfly idle: %v\n", err)
+		return exitUsage
+	}
 	if err != nil {
 		return harness(err)
 	}

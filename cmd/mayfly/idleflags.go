@@ -100,7 +100,7 @@ func (f *idleFlags) define(fs *flag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON in place of the tables")
 	fs.BoolVar(&f.list, "list", false, "list kinds of traffic, servers and policies")
 	fs.DurationVar(&f.machine.IdleTimeout, "idle-timeout", f.machine.IdleTimeout, "T of -policy, -failed-retry, -flap and -agents; the frontier has -timeout")
-	fs.DurationVar(&f.machine.CallTimeout, "call-timeout", f.machine.CallTimeout, "bound of one call; the traffic says how long calls take")
+	fs.DurationVar(&f.machine.CallTimeout, "call-timeout", f.machine.CallTimeout, "bound of one call, which fails with its peer at that; the traffic says how long calls take")
 	defineConfig(fs, &f.machine, "connect-timeout", "start-timeout", "queue-timeout", "max-live", "max-dialing")
 }
 

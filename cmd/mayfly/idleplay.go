@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -33,14 +34,22 @@ func (b *bench) sweep(ctx context.Context, part string, cells []idle.Cell, r *re
 	if err != nil {
 		return nil, err
 	}
+	calls := uint64(0)
 	for _, s := range all {
 		for i := range s.Runs {
+			calls += s.Runs[i].Calls
 			r.Setup.Tenants = max(r.Setup.Tenants, s.Runs[i].Tenants)
 			r.Setup.Peers = max(r.Setup.Peers, s.Runs[i].Peers)
 		}
 	}
+	if calls == 0 {
+		return nil, fmt.Errorf("%w, which is from %s to %s after its start; give another -for or -warm-up, or busier traffic", errNoCalls, briefly(b.base.WarmUp), briefly(b.base.For))
+	}
 	return all, nil
 }
+
+// errNoCalls is that numbers would be about nothing.
+var errNoCalls = errors.New("no call falls into what is measured of the traffic")
 
 func (b *bench) playFrontier(ctx context.Context, r *report.Report) error {
 	if len(b.timeouts) == 0 {

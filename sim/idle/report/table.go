@@ -46,7 +46,7 @@ func (r *Report) tables() []table {
 
 func (f *Frontier) callerTable() table {
 	t := table{ID: "callers", Title: "what callers see",
-		Note:    "Cold calls begin a start; delayed ones wait for one, their own or another's; failed ones get no session. Added: seconds that waiting for starts adds to a conversation.",
+		Note:    "Cold calls ask for a start; delayed ones wait for one, their own or another's; failed ones get no session. Added: seconds that waiting for starts adds to a conversation.",
 		Columns: []string{"T", "cold calls", "delayed", "failed", "cold/conversation", "added mean", "p50", "p95", "p99"}}
 	for i := range f.Rows {
 		r := &f.Rows[i]

@@ -31,7 +31,7 @@ func (r *Report) sayFrontier() string {
 	}
 	row := &f.Rows[i]
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s keeps %s processes on average for %s tenants, and %s of the calls begin a start", who, row.Processes, number(float64(r.Setup.Tenants)), row.Cold.percent())
+	fmt.Fprintf(&s, "%s keeps %s processes on average for %s tenants, and %s of the calls ask for a start", who, row.Processes, number(float64(r.Setup.Tenants)), row.Cold.percent())
 	if row.ColdPerTalk.exists() {
 		fmt.Fprintf(&s, ": %s in a conversation, to which %s are added in the median, %s in one of twenty and %s in one of a hundred",
 			row.ColdPerTalk, row.TalkP50.seconds(), row.TalkP95.seconds(), row.TalkP99.seconds())
