@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,24 @@ the frontier: callers who wait for a start on one side, processes kept on the ot
 one avoided cold start is paid with. With a price it recommends a timeout and says how
 sure that is; with -policy it compares other rules than a timeout; with -report DIR it does all
 of this and writes a page with plots.
+
+A price is what one cold start is worth to you. -price 2250 says that you would keep a process
+for 2250 s, 37.5 minutes, to avoid one: that is 2250 process-seconds per cold start. In money it
+is -memory-cost, for a GiB of memory for an hour, with -latency-cost, for an hour of callers'
+waiting for starts, both in the same currency.
+
+Your own traffic is a trace, with a line for each call in the order of time, as CSV (or as JSONL
+with the same names; gzipped or not):
+
+  time,tenant,peer,duration
+  0,alice,github,0.4
+  12.5,alice,files,250ms
+
+Times are seconds since the start, or all of them dates like 2026-01-02T03:04:05Z. A peer is a
+server of one tenant, and a duration is how long a call takes once the server is there, in seconds
+or with a unit. Which class of servers a peer belongs to is drawn by the weights of -servers, for
+each seed anew; with one -profile all belong to it. The first seventh is a warm-up, which is
+played and not measured: have some days, or many times the timeouts that you ask about.
 
 Nothing but time is needed: no server is started. "mayfly idle measure" measures real ones, for
 -profile. Results depend on the flags alone, whatever the number of workers.
@@ -80,6 +99,10 @@ func (f *idleFlags) answer(ctx context.Context, b *bench, stdout, stderr io.Writ
 		return exitHarness
 	}
 	r, err := b.play(ctx)
+	if errors.Is(err, errNoCalls) {
+		fmt.Fprintf(stderr, "mayfly idle: %v\n", err)
+		return exitUsage
+	}
 	if err != nil {
 		return harness(err)
 	}

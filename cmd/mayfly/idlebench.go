@@ -68,7 +68,21 @@ func (f *idleFlags) settle(ctx context.Context, fs *flag.FlagSet) (*bench, error
 		b.curves = true
 		b.base.Bucket = max(5*time.Minute, b.base.For/maxReportBuckets)
 	}
+	b.noteWarmUp()
 	return b, b.tryAll()
+}
+
+// noteWarmUp tells when a run starts to be measured before its processes can have become as many as they would. Who
+// asks for no warm-up at all means it.
+func (b *bench) noteWarmUp() {
+	if len(b.timeouts) == 0 {
+		return
+	}
+	longest := b.timeouts[len(b.timeouts)-1]
+	if b.base.WarmUp > 0 && b.base.WarmUp < longest/4*5 {
+		b.notes = append(b.notes, fmt.Sprintf("the warm-up of %s is shorter than a peer lasts at the longest timeout, 1.25 times %s: "+
+			"fewer processes are counted than are kept in the long run; leave such timeouts out, or have more to play and a longer -warm-up", briefly(b.base.WarmUp), briefly(longest)))
+	}
 }
 
 // maxReportBuckets bounds the course over time that a report draws a day of.

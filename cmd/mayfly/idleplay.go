@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -33,14 +34,22 @@ func (b *bench) sweep(ctx context.Context, part string, cells []idle.Cell, r *re
 	if err != nil {
 		return nil, err
 	}
+	calls := uint64(0)
 	for _, s := range all {
 		for i := range s.Runs {
+			calls += s.Runs[i].Calls
 			r.Setup.Tenants = max(r.Setup.Tenants, s.Runs[i].Tenants)
 			r.Setup.Peers = max(r.Setup.Peers, s.Runs[i].Peers)
 		}
 	}
+	if calls == 0 {
+		return nil, fmt.Errorf("%w, which is from %s to %s after its start; give another -for or -warm-up, or busier traffic", errNoCalls, briefly(b.base.WarmUp), briefly(b.base.For))
+	}
 	return all, nil
 }
+
+// errNoCalls is that numbers would be about nothing.
+var errNoCalls = errors.New("no call falls into what is measured of the traffic")
 
 func (b *bench) playFrontier(ctx context.Context, r *report.Report) error {
 	if len(b.timeouts) == 0 {
@@ -178,6 +187,15 @@ func (b *bench) playOracles(ctx context.Context, r *report.Report) error {
 // againSeed leads to callers whom no other run has met.
 const againSeed = 1 << 32
 
+// serverForms says what the servers are that stand for no class of the mixed fleet.
+var serverForms = map[string]string{
+	"mixed":              "the classes above by their shares, which is the default",
+	"huawei":             "cold starts of Huawei's functions: log-normal, 3.2 s on average, 85 MiB",
+	"fixed:TIME":         "connects in that time always, as in fixed:2s, 85 MiB",
+	"failing:SHARE":      "that share of connects fails, and all take no time, as in failing:0.3",
+	"failing:SHARE:TIME": "likewise, and all take that time, as in failing:0.3:1s",
+}
+
 // listIdle prints what specs may name.
 func listIdle(w io.Writer, asJSON bool) int {
 	if asJSON {
@@ -203,7 +221,7 @@ func listIdle(w io.Writer, asJSON bool) int {
 	}
 	for _, name := range idle.ServerNames() {
 		if !contains(idle.DefaultMix(), name) {
-			fmt.Fprintf(tw, "  %s\n", name)
+			fmt.Fprintf(tw, "  %s\t%s\n", name, serverForms[name])
 		}
 	}
 	fmt.Fprintln(tw, "\npolicies, -policy SPEC; additions follow with plus signs")
