@@ -87,6 +87,11 @@
 // whatever its outcome was; too much of it is INCONCLUSIVE, never FAIL. That nothing
 // happened is believed only after a fence: a sibling that the daemon spawned afterwards.
 //
+// A scenario waits a second and asks for what a timeout of three has not ended yet. How late each
+// such question may be asked is known from the machine in virtual time ([scenarios.PaceOf]). An
+// attempt that was later, since its requests and spawns took so long, is discarded for that alone,
+// and the next one runs with all times doubled.
+//
 // # Profiles
 //
 // [Full] is the catalogue, which a certificate covers. [Quick] shows every MUST of it that can

@@ -247,7 +247,9 @@
 //
 // In virtual time an expectation is evaluated once, when all is quiet. In a world that is
 // a [Settler] it is asked again until it holds or the world gives up; a value that the
-// world passes through for a moment may therefore satisfy it.
+// world passes through for a moment may therefore satisfy it. In real time a question may also
+// come so late that a timeout has ended what it asks for: [PaceOf] says how late is late, and a
+// [Paced] world can keep account of it.
 //
 // # Promises and non-promises
 //

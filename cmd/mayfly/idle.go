@@ -29,6 +29,24 @@ one avoided cold start is paid with. With a price it recommends a timeout and sa
 sure that is; with -policy it compares other rules than a timeout; with -report DIR it does all
 of this and writes a page with plots.
 
+A price is what one cold start is worth to you. -price 2250 says that you would keep a process
+for 2250 s, 37.5 minutes, to avoid one: that is 2250 process-seconds per cold start. In money it
+is -memory-cost, for a GiB of memory for an hour, with -latency-cost, for an hour of callers'
+waiting for starts, both in the same currency.
+
+Your own traffic is a trace, with a line for each call in the order of time, as CSV (or as JSONL
+with the same names; gzipped or not):
+
+  time,tenant,peer,duration
+  0,alice,github,0.4
+  12.5,alice,files,250ms
+
+Times are seconds since the start, or all of them dates like 2026-01-02T03:04:05Z. A peer is a
+server of one tenant, and a duration is how long a call takes once the server is there, in seconds
+or with a unit. Which class of servers a peer belongs to is drawn by the weights of -servers, for
+each seed anew; with one -profile all belong to it. The first seventh is a warm-up, which is
+played and not measured: have some days, or many times the timeouts that you ask about.
+
 Nothing but time is needed: no server is started. "mayfly idle measure" measures real ones, for
 -profile. Results depend on the flags alone, whatever the number of workers.
 
@@ -89,6 +107,10 @@ func answerIdle(ctx context.Context, f *idleflags.Flags, b *idleflags.Bench, std
 		return exitHarness
 	}
 	r, err := b.Play(ctx)
+	if errors.Is(err, idleflags.ErrNoCalls) {
+		fmt.Fprintf(stderr, "mayfly idle: %v\n", err)
+		return exitUsage
+	}
 	if err != nil {
 		return harness(err)
 	}
@@ -154,6 +176,15 @@ func openTrace(name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
+// serverForms says what the servers are that stand for no class of the mixed fleet.
+var serverForms = map[string]string{
+	"mixed":              "the classes above by their shares, which is the default",
+	"huawei":             "cold starts of Huawei's functions: log-normal, 3.2 s on average, 85 MiB",
+	"fixed:TIME":         "connects in that time always, as in fixed:2s, 85 MiB",
+	"failing:SHARE":      "that share of connects fails, and all take no time, as in failing:0.3",
+	"failing:SHARE:TIME": "likewise, and all take that time, as in failing:0.3:1s",
+}
+
 // listIdle prints what specs may name.
 func listIdle(w io.Writer, asJSON bool) int {
 	if asJSON {
@@ -179,7 +210,7 @@ func listIdle(w io.Writer, asJSON bool) int {
 	}
 	for _, name := range idle.ServerNames() {
 		if !idleflags.Contains(idle.DefaultMix(), name) {
-			fmt.Fprintf(tw, "  %s\n", name)
+			fmt.Fprintf(tw, "  %s\t%s\n", name, serverForms[name])
 		}
 	}
 	fmt.Fprintln(tw, "\npolicies, -policy SPEC; additions follow with plus signs")

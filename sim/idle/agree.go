@@ -76,6 +76,10 @@ func agreement(ctx context.Context, checks []oracle.Check, gaps int, seed uint64
 		all.Go(func() {
 			for i := range jobs {
 				c := &checks[i/agreeRuns]
+				if ctx.Err() != nil { // before any callers are made, of whom there may be very many
+					errs[i] = context.Cause(ctx)
+					continue
+				}
 				plays[i], errs[i] = playCheck(ctx, c, gaps/agreeRuns, mix(mix(seed, uint64(i/agreeRuns)), uint64(i%agreeRuns)))
 				if errs[i] != nil {
 					errs[i] = fmt.Errorf("%s: %w", c.Name, errs[i])
@@ -88,6 +92,9 @@ func agreement(ctx context.Context, checks []oracle.Check, gaps int, seed uint64
 	}
 	close(jobs)
 	all.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package idle
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"math"
 	"testing"
@@ -59,7 +60,8 @@ func TestAgreementNeedsGaps(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Agreement(ctx, agreeGaps, 1); err == nil {
-		t.Error("a context that has ended was no error")
+	// With so many gaps, making the callers alone would take minutes.
+	if rows, err := Agreement(ctx, maxAgreeGaps, 1); !errors.Is(err, context.Canceled) || rows != nil {
+		t.Errorf("a context that has ended: %d rows, %v", len(rows), err)
 	}
 }

@@ -1,7 +1,6 @@
 package idle
 
 import (
-	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +27,7 @@ func BenchmarkBar(b *testing.B) {
 		for _, s := range got {
 			calls += s.Runs[0].Calls
 			r := &s.Runs[0]
-			b.Log(fmt.Sprintf("%8s  cold %.4f  processes %.0f  peak %d", s.Name, r.ColdRatio(), r.MeanProcesses(r.Span), r.Peak))
+			b.Logf("%8s  cold %.4f  processes %.0f  peak %d", s.Name, r.ColdRatio(), r.MeanProcesses(r.Span), r.Peak)
 		}
 	}
 	after := spent(b)

@@ -33,7 +33,9 @@
 // one, its own or another's; what it waited is in Added, with zero for those that did not wait, and is summed over its
 // conversation in PerConversation. A process exists from its dial to its exit, and exits when it is told to stop. A failed
 // peer is unavailable until it ages, which T decides as well: its calls are refused, which is counted apart. Times and counts
-// are exact; quantiles are right to half a hundredth, from a fixed number of buckets.
+// are exact; quantiles are right to half a hundredth, from a fixed number of buckets. What began before the warm-up's end
+// is not counted where it has one beginning, as calls and conversations have; what lasts is counted from there on. A
+// conversation that the end of the run cuts, and a caller who waits there, count as far as they have come.
 //
 // A gap is the time from the end of a peer's last use to its next call. Result.Clairvoyant is what whoever knows all gaps
 // beforehand would have paid for them, at the price of a cold start that Config.BreakEven sets.

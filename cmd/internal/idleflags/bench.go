@@ -71,7 +71,21 @@ func (f *Flags) Settle(ctx context.Context, fs *flag.FlagSet) (*Bench, error) {
 		b.curves = true
 		b.base.Bucket = max(5*time.Minute, b.base.For/maxReportBuckets)
 	}
+	b.noteWarmUp()
 	return b, b.tryAll()
+}
+
+// noteWarmUp tells when a run starts to be measured before its processes can have become as many as they would. Who
+// asks for no warm-up at all means it.
+func (b *Bench) noteWarmUp() {
+	if len(b.timeouts) == 0 {
+		return
+	}
+	longest := b.timeouts[len(b.timeouts)-1]
+	if b.base.WarmUp > 0 && b.base.WarmUp < longest/4*5 {
+		b.Notes = append(b.Notes, fmt.Sprintf("the warm-up of %s is shorter than a peer lasts at the longest timeout, 1.25 times %s: "+
+			"fewer processes are counted than are kept in the long run; leave such timeouts out, or have more to play and a longer -warm-up", briefly(b.base.WarmUp), briefly(longest)))
+	}
 }
 
 // maxReportBuckets bounds the course over time that a report draws a day of.

@@ -81,7 +81,7 @@ func New() *Flags {
 // Define defines the flags.
 func (f *Flags) Define(fs *flag.FlagSet) {
 	fs.Var(&f.traffic, "traffic", "who calls what and when, as a `SPEC` of -list; repeated, all of them beside each other (default agent)")
-	fs.StringVar(&f.trace, "trace", "", "a recorded trace in place of -traffic: a `FILE` of CSV or JSONL with time, tenant, peer and duration")
+	fs.StringVar(&f.trace, "trace", "", "a recorded trace in place of -traffic: a `FILE` of CSV or JSONL, as above")
 	fs.Var(&f.window, "trace-window", "how much earlier than the latest line before it a line may be, a `TIME`; negative: not at all (default 1m)")
 	fs.StringVar(&f.servers, "servers", "", "the fleet: classes of -list or of -profile with weights, as in python=3,npx=1 (default mixed, or all of -profile)")
 	fs.Var(&f.profiles, "profile", "a class of servers measured by \"mayfly idle measure\", from this `FILE`; may be repeated")
@@ -106,11 +106,11 @@ func (f *Flags) Define(fs *flag.FlagSet) {
 	fs.Var(&f.agents, "agents", "with -share: idle timeouts that the tenants' claims ask for, in turn, a `LIST`; longest and shortest wins are compared")
 	fs.BoolVar(&f.oracles, "oracles", false, "play what is known in closed form, and fail where the simulator is off")
 	fs.IntVar(&f.gaps, "gaps", defaultGaps, "gaps between calls for each check of -oracles")
-	fs.StringVar(&f.Report, "report", "", "play everything and write JSON, CSV, plots and a page to this `DIR`")
+	fs.StringVar(&f.Report, "report", "", "play frontier, policies, failures and oracles, and write JSON, CSV, plots and a page to this `DIR`")
 	fs.BoolVar(&f.JSON, "json", false, "print the report as JSON in place of the tables")
 	fs.BoolVar(&f.List, "list", false, "list kinds of traffic, servers and policies")
 	fs.DurationVar(&f.machine.IdleTimeout, "idle-timeout", f.machine.IdleTimeout, "T of -policy, -failed-retry, -flap and -agents; the frontier has -timeout")
-	fs.DurationVar(&f.machine.CallTimeout, "call-timeout", f.machine.CallTimeout, "bound of one call; the traffic says how long calls take")
+	fs.DurationVar(&f.machine.CallTimeout, "call-timeout", f.machine.CallTimeout, "bound of one call, which fails with its peer at that; the traffic says how long calls take")
 	simflags.DefineConfig(fs, &f.machine, "connect-timeout", "start-timeout", "queue-timeout", "max-live", "max-dialing")
 }
 
@@ -170,6 +170,9 @@ func (f *Flags) checkTimes(fs *flag.FlagSet) error {
 	})...)
 	if t := f.machine.IdleTimeout; t <= 0 || t > maxIdleTimeout {
 		errs = append(errs, fmt.Errorf("-idle-timeout is %v; use more than 0 and at most 366d; -policy keep never stops anything", t))
+	}
+	if t := f.machine.CallTimeout; t == 0 {
+		errs = append(errs, errors.New("-call-timeout is 0s; use more than 0"))
 	}
 	if d := time.Duration(f.length); d <= 0 || d > maxIdleFor {
 		errs = append(errs, fmt.Errorf("-for is %s; use more than 0 and at most 366d", briefly(d)))

@@ -2,6 +2,7 @@ package idleflags
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -54,14 +55,22 @@ func (b *Bench) play(ctx context.Context, p *Part, r *report.Report) error {
 	if err != nil {
 		return err
 	}
+	calls := uint64(0)
 	for _, s := range all {
 		for i := range s.Runs {
+			calls += s.Runs[i].Calls
 			r.Setup.Tenants = max(r.Setup.Tenants, s.Runs[i].Tenants)
 			r.Setup.Peers = max(r.Setup.Peers, s.Runs[i].Peers)
 		}
 	}
+	if calls == 0 {
+		return fmt.Errorf("%w, which is from %s to %s after its start; give another -for or -warm-up, or busier traffic", ErrNoCalls, briefly(b.base.WarmUp), briefly(b.base.For))
+	}
 	return p.take(all, r)
 }
+
+// ErrNoCalls is that numbers would be about nothing.
+var ErrNoCalls = errors.New("no call falls into what is measured of the traffic")
 
 func (b *Bench) frontierPart() Part {
 	var cells []idle.Cell

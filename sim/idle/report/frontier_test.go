@@ -196,7 +196,7 @@ func TestRecommendation(t *testing.T) {
 		t.Errorf("best %v, flat from %v, want 5m and 1m", r.Best, r.FlatFrom)
 	}
 	same := [2]float64{100, 10}
-	r = mustFrontier(t, []idle.Summary{cell(time.Minute, same), cell(time.Hour, same)}, nil).Recommend(Price{BreakEven: 1})
+	r = mustFrontier(t, []idle.Summary{cell(time.Minute, same, same), cell(time.Hour, same, same)}, nil).Recommend(Price{BreakEven: 1})
 	if d := cmp.Diff([]Drawn{{time.Minute, 1}}, r.Drawn); d != "" || r.Best != time.Minute {
 		t.Errorf("best %v of equals, drawn:\n%s", r.Best, d)
 	}

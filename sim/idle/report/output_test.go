@@ -296,6 +296,9 @@ func TestWrap(t *testing.T) {
 			t.Errorf("%q is wrapped to %q, want %q", c.in, got, c.want)
 		}
 	}
+	if got := wrap("within 5 %. It", 9); got != "within\n5 %. It" {
+		t.Errorf("%q parts a number from its unit", got)
+	}
 }
 
 // TestWhatIsWrongIsOffTwice: a second seed clears what was off by chance, and nothing else.

@@ -3,6 +3,8 @@ package report
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/mayfly-mcp/mayfly/sim/idle"
@@ -81,24 +83,33 @@ func (p Price) cost(times float64) func(*idle.Result) float64 {
 // String says the price in words.
 func (p Price) String() string {
 	if p.BreakEven > 0 {
-		return fmt.Sprintf("%s process-seconds per cold start", number(p.BreakEven))
+		return fmt.Sprintf("%s process-seconds per cold start", given(p.BreakEven))
 	}
-	out := number(p.GiBHour) + " per GiB-hour"
+	out := given(p.GiBHour) + " per GiB-hour"
 	for _, x := range []struct {
 		v    float64
 		what string
 	}{{p.WaitHour, "per hour of waiting"}, {p.Delayed, "per delayed call"}, {p.Failed, "per failed call"}} {
 		if x.v > 0 {
-			out += fmt.Sprintf(", %s %s", number(x.v), x.what)
+			out += fmt.Sprintf(", %s %s", given(x.v), x.what)
 		}
 	}
 	return out
 }
 
+// given shows a price as it was given: it is no measurement, so its digits are not cut.
+func given(x float64) string {
+	if s := number(x); s == strconv.FormatFloat(x, 'f', -1, 64) || math.Abs(x) >= 100 {
+		return s
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
 // Pick is a price with the timeouts that go with it.
 type Pick struct {
 	Price float64 `json:"price_process_seconds_per_cold_start"`
-	// Minimax is the timeout that never costs more than Ratio times the clairvoyant, whatever the traffic.
+	// Minimax is the timeout that costs at most Ratio times what the clairvoyant pays, whatever the traffic, on average
+	// over the phase of the ticks.
 	Minimax time.Duration `json:"minimax_ns"`
 	Ratio   float64       `json:"minimax_ratio"`
 	// Best is the cheapest row for the traffic that was measured, at Cost process-seconds an hour.

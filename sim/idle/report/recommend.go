@@ -21,7 +21,8 @@ type Recommendation struct {
 	FlatFrom time.Duration `json:"flat_from_ns"`
 	FlatTo   time.Duration `json:"flat_to_ns"`
 	Flatness float64       `json:"flatness"`
-	// Drawn is in which share of resamples of the seeds each timeout was the best; those never drawn are left out.
+	// Drawn is in which share of resamples of the seeds each timeout was the best; those never drawn are left out. There are
+	// none where there is one seed.
 	Drawn     []Drawn `json:"bootstrap"`
 	Resamples int     `json:"resamples"`
 }
@@ -56,7 +57,7 @@ const (
 // Recommend chooses among the rows at a price, which must be valid.
 func (f *Frontier) Recommend(p Price) *Recommendation {
 	best := f.best(p, 1)
-	r := &Recommendation{Price: p, Unit: p.Unit(), Best: timeout(f.cells[best]), Flatness: flatness, Resamples: resamples,
+	r := &Recommendation{Price: p, Unit: p.Unit(), Best: timeout(f.cells[best]), Flatness: flatness,
 		Edge: best == 0 || best == len(f.cells)-1}
 	for _, c := range f.cells {
 		r.Costs = append(r.Costs, Cost{Timeout: timeout(c), Keep: over(c.Runs, p.keep), Wait: over(c.Runs, p.wait),
@@ -66,7 +67,10 @@ func (f *Frontier) Recommend(p Price) *Recommendation {
 		r.Factors = append(r.Factors, Factor{times, timeout(f.cells[f.best(p, times)])})
 	}
 	r.setFlat(best)
-	r.Drawn = f.bootstrap(p)
+	r.Drawn = []Drawn{}
+	if len(f.cells[0].Runs) > 1 { // one seed says nothing of others
+		r.Drawn, r.Resamples = f.bootstrap(p), resamples
+	}
 	return r
 }
 

@@ -46,7 +46,7 @@ func (r *Report) tables() []table {
 
 func (f *Frontier) callerTable() table {
 	t := table{ID: "callers", Title: "what callers see",
-		Note:    "Cold calls begin a start; delayed ones wait for one, their own or another's; failed ones get no session. Added: seconds that waiting for starts adds to a conversation.",
+		Note:    "Cold calls ask for a start; delayed ones wait for one, their own or another's; failed ones get no session. Added: seconds that waiting for starts adds to a conversation.",
 		Columns: []string{"T", "cold calls", "delayed", "failed", "cold/conversation", "added mean", "p50", "p95", "p99"}}
 	for i := range f.Rows {
 		r := &f.Rows[i]
@@ -58,6 +58,7 @@ func (f *Frontier) callerTable() table {
 
 func (f *Frontier) processTable() table {
 	t := table{ID: "processes", Title: "what is kept for it",
+		Note:    "All of it is of the whole population together. Processes: on average, and at the peak. Process-s/h: seconds of a process kept in an hour, 3,600 for each. GiB·h/h: GiB of memory on average.",
 		Columns: []string{"T", "processes", "peak", "process-s/h", "process-s/conversation", "GiB·h/h", "spawns/h", "failed connects/h"}}
 	for i := range f.Rows {
 		r := &f.Rows[i]
@@ -117,7 +118,7 @@ func share(part, of float64) string {
 
 func (f *Frontier) pickTable() table {
 	t := table{ID: "picks", Title: "the timeout for a price",
-		Note:    "Minimax holds for any traffic: it never costs more than its ratio times the least possible. Best is the cheapest of the timeouts for this traffic.",
+		Note:    "Minimax holds for any traffic: on average over the phase of the ticks of T/4 it costs at most its ratio times the least possible. Best is the cheapest of the timeouts for this traffic.",
 		Columns: []string{"process-s per cold start", "minimax T", "ratio", "best T", "its cost, process-s/h", "1800 s costs more"}}
 	for _, p := range f.Picks {
 		t.Rows = append(t.Rows, []string{number(p.Price), brief(p.Minimax), number(p.Ratio), brief(p.Best), p.Cost.String(), p.RFC.percent()})
@@ -278,7 +279,7 @@ func wrap(s string, width int) string {
 func unbroken(s string) (out []string) {
 	glue := false
 	for _, word := range strings.Fields(s) {
-		unit := word == "±" || word == "%" || word == "s" || word == "s."
+		unit := word == "±" || word == "%" || word == "%." || word == "s" || word == "s."
 		if len(out) > 0 && (glue || unit) {
 			out[len(out)-1] += " " + word
 		} else {

@@ -13,7 +13,7 @@ func (r *Report) Say() {
 		r.Words = append(r.Words, r.sayFrontier())
 	}
 	if r.Recommendation != nil {
-		r.Words = append(r.Words, r.Recommendation.say())
+		r.Words = append(r.Words, r.Recommendation.say(len(r.Setup.Seeds), r.Setup.Recorded))
 	}
 	if len(r.Oracles) > 0 {
 		r.Words = append(r.Words, sayOracles(r.Oracles))
@@ -31,17 +31,23 @@ func (r *Report) sayFrontier() string {
 	}
 	row := &f.Rows[i]
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s keeps %s processes on average for %s tenants, and %s of the calls begin a start", who, row.Processes, number(float64(r.Setup.Tenants)), row.Cold.percent())
+	fmt.Fprintf(&s, "%s keeps %s processes on average for %s tenants, and %s of the calls ask for a start", who, row.Processes, number(float64(r.Setup.Tenants)), row.Cold.percent())
 	if row.ColdPerTalk.exists() {
 		fmt.Fprintf(&s, ": %s in a conversation, to which %s are added in the median, %s in one of twenty and %s in one of a hundred",
 			row.ColdPerTalk, row.TalkP50.seconds(), row.TalkP95.seconds(), row.TalkP99.seconds())
 	}
 	s.WriteString(". ")
+	if calls := row.Calls / uint64(len(f.cells[i].Runs)); calls < fewCalls {
+		fmt.Fprintf(&s, "Calls that were measured in a run: %s, so few that one more or less shows in every number. ", number(float64(calls)))
+	}
 	s.WriteString(f.sayNeighbours(row))
 	s.WriteString(f.sayPrices(i))
 	s.WriteString(f.sayTimer(row))
 	return strings.TrimSpace(s.String())
 }
+
+// fewCalls are too few for a share of them to have three digits.
+const fewCalls = 1000
 
 // sayNeighbours compares with five minutes, or with the shortest timeout.
 func (f *Frontier) sayNeighbours(row *Row) string {
@@ -61,9 +67,9 @@ func (f *Frontier) sayPrices(i int) string {
 	row := &f.Rows[i]
 	out := ""
 	if i > 0 && f.Steps[i-1].Price.exists() {
-		out += fmt.Sprintf("The last step, from %s, paid %s process-seconds for each cold start avoided", brief(f.Rows[i-1].Timeout), f.Steps[i-1].Price)
+		out += fmt.Sprintf("The last step, from %s, %s for each cold start avoided", brief(f.Rows[i-1].Timeout), f.Steps[i-1].paid("paid"))
 		if i < len(f.Steps) && f.Steps[i].Price.exists() {
-			out += fmt.Sprintf("; the next, to %s, would pay %s", brief(f.Rows[i+1].Timeout), f.Steps[i].Price)
+			out += fmt.Sprintf("; the next, to %s, %s", brief(f.Rows[i+1].Timeout), f.Steps[i].paid("would pay"))
 		}
 		out += ". "
 	}
@@ -76,8 +82,16 @@ func (f *Frontier) sayPrices(i int) string {
 		out += fmt.Sprintf("Among these timeouts %s is the cheapest for whoever would keep a process for %s to %s s to avoid one cold start. ",
 			brief(row.Timeout), number(*row.BestFrom), number(*row.BestTo))
 	}
-	return out + fmt.Sprintf("Who knows nothing of the traffic takes 0.8 times that price, and never pays more than 1.9 times the least that is possible; %s is that choice for %s s. ",
+	return out + fmt.Sprintf("Whoever knows nothing of the traffic takes 0.8 times the seconds of a process that one cold start is worth, and pays at most 1.9 times the least possible, on average over the phase of the reaper's ticks; %s is that choice for %s s. ",
 		brief(row.Timeout), number(row.Implied))
+}
+
+// paid says what a step pays for each cold start that it avoids; some keep less besides, as where starts fail.
+func (s Step) paid(verb string) string {
+	if s.Price.Mean < 0 {
+		return "kept less, by " + Interval{-s.Price.Mean, s.Price.Half}.String() + " process-seconds"
+	}
+	return verb + " " + s.Price.String() + " process-seconds"
 }
 
 // sayTimer says what the ticks cost.
@@ -90,8 +104,12 @@ func (f *Frontier) sayTimer(row *Row) string {
 		number(row.ProcessSeconds.Mean/exact.ProcessSeconds.Mean), number(row.ColdPerHour.Mean/exact.ColdPerHour.Mean))
 }
 
-func (r *Recommendation) say() string {
+func (r *Recommendation) say(seeds int, recorded bool) string {
 	var s strings.Builder
+	if len(r.Costs) == 1 {
+		return fmt.Sprintf("At %s, %s costs %s %s. It is the only timeout that was played, so nothing is recommended: give others with -timeout.",
+			r.Price, brief(r.Best), r.Costs[0].Total, r.Unit)
+	}
 	fmt.Fprintf(&s, "At %s, the best of these timeouts is %s.", r.Price, brief(r.Best))
 	if r.Edge {
 		s.WriteString(" It is at the end of the list, so a better one may lie beyond: give others with -timeout.")
@@ -109,7 +127,11 @@ func (r *Recommendation) say() string {
 	}
 	for _, d := range r.Drawn {
 		if d.Timeout == r.Best {
-			fmt.Fprintf(&s, " It is the best in %s %% of %s resamples of the seeds.", number(100*d.Share), number(float64(r.Resamples)))
+			fmt.Fprintf(&s, " It is the best in %s %% of %s resamples of the %d seeds", number(100*d.Share), number(float64(r.Resamples)), seeds)
+			if recorded {
+				s.WriteString(", in all of which the trace is the same")
+			}
+			s.WriteString(".")
 		}
 	}
 	for _, c := range r.Costs {

@@ -92,6 +92,9 @@ func CheckDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(dir); err == nil {
+			return fmt.Errorf("%s is a link to nothing; name another directory, or make what it leads to", dir)
+		}
 		return checkParent(dir)
 	case err != nil:
 		return fmt.Errorf("the report directory cannot be read: %w", err)

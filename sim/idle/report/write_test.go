@@ -86,6 +86,11 @@ func TestNothingElseIsOverwritten(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
+		{"a link to nothing", "r", "is a link to nothing", func(t *testing.T, p string) {
+			if err := os.Symlink("nowhere", p); err != nil {
+				t.Fatal(err)
+			}
+		}},
 		{"no parent", "no/r", "there is no directory", func(*testing.T, string) {}},
 		{"no name", "", "has no name", func(*testing.T, string) {}},
 	} {

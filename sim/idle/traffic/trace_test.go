@@ -140,21 +140,32 @@ func zipped(src string) string {
 	return z.String()
 }
 
+// badTrace is a trace that is refused, and with which words.
+type badTrace struct{ name, src, want string }
+
+const allColumns = "time, tenant, peer, duration"
+
 func TestBadTraces(t *testing.T) {
-	const all = "time, tenant, peer, duration"
+	for _, c := range append(badTables(), badObjects()...) {
+		_, err := replay(text(c.src), TraceConfig{})
+		if err == nil || err.Error() != "calls: "+c.want {
+			t.Errorf("%s:\n got %v\nwant calls: %s", c.name, err, c.want)
+		}
+	}
+}
+
+func badTables() []badTrace {
 	long := strings.Repeat("x", MaxLine+1)
-	line := `{"time":1,"tenant":"a","peer":"b","duration":1}` + "\n"
-	zippedCSV, zippedJSON := zipped(head+"1,a,b,1\n"), zipped(line)
-	for _, c := range []struct{ name, src, want string }{
+	return []badTrace{
 		{"empty", "", "it is empty: there is no call in it"},
 		{"blank", "\n\n", "it is empty: there is no call in it"},
 		{"header only", head, "it is empty: there is no call in it"},
 		{"blank lines", head + "\n\n", "it is empty: there is no call in it"},
-		{"unknown column", "time,tenant,peer,duraton\n", `line 1: unknown column "duraton" (did you mean "duration"?): the header has the columns ` + all},
-		{"fifth column", "time,tenant,peer,duration,tool\n", `line 1: unknown column "tool": the header has the columns ` + all},
-		{"no header", "1,a,b,2\n", `line 1: unknown column "1": the header has the columns ` + all},
+		{"unknown column", "time,tenant,peer,duraton\n", `line 1: unknown column "duraton" (did you mean "duration"?): the header has the columns ` + allColumns},
+		{"fifth column", "time,tenant,peer,duration,tool\n", `line 1: unknown column "tool": the header has the columns ` + allColumns},
+		{"no header", "1,a,b,2\n", `line 1: unknown column "1": the header has the columns ` + allColumns},
 		{"column twice", "time,tenant,time,peer,duration\n", "line 1: the column time is there twice"},
-		{"column missing", "\ntime,tenant,peer\n", "line 2: the column duration is missing: the header has the columns " + all},
+		{"column missing", "\ntime,tenant,peer\n", "line 2: the column duration is missing: the header has the columns " + allColumns},
 		{"field missing", head + "1,a,b,1\n2,a,b\n", "line 3: it has another number of fields than the header"},
 		{"empty time", head + ",a,b,1\n", "line 2: time: it is empty"},
 		{"negative time", head + "-1,a,b,1\n", `line 2: time: "-1" is negative`},
@@ -184,13 +195,21 @@ func TestBadTraces(t *testing.T) {
 		{"stray quotes", head + "1,a\"\"b,b,1\n", `line 2: column 4: bare " in non-quoted-field`},
 		{"late", head + "1,a,b,1\n70,a,b,1\n\n9.5,a,b,1\n", "line 5: its time 9.5 s is before 70 s of line 3, and lines may be out of order by up to 1m0s: sort the trace by time"},
 		{"late date", head + "2026-01-01T00:02:00Z,a,b,1\n2026-01-01T00:00:00.5Z,a,b,1\n", "line 3: its time 2026-01-01T00:00:00.5Z is before 2026-01-01T00:02:00Z of line 2, and lines may be out of order by up to 1m0s: sort the trace by time"},
+	}
+}
+
+func badObjects() []badTrace {
+	long := strings.Repeat("x", MaxLine+1)
+	line := `{"time":1,"tenant":"a","peer":"b","duration":1}` + "\n"
+	zippedCSV, zippedJSON := zipped(head+"1,a,b,1\n"), zipped(line)
+	return []badTrace{
 		{"object broken off", `{"time":1,"tenant":"a"`, "line 1: it is broken off: the object is not closed on its line"},
 		{"no object", "{\"time\":1,\"tenant\":\"a\",\"peer\":\"b\",\"duration\":1}\n[1]\n", "line 2: it is no JSON object"},
 		{"two objects", `{"time":1,"tenant":"a","peer":"b","duration":1}{}`, "line 1: something follows the object: a line holds one"},
-		{"unknown field", `{"time":1,"tenant":"a","pear":"b","duration":1}`, `line 1: unknown field "pear" (did you mean "peer"?): a line has the fields ` + all},
-		{"case of a field", `{"Time":1,"tenant":"a","peer":"b","duration":1}`, `line 1: unknown field "Time" (did you mean "time"?): a line has the fields ` + all},
+		{"unknown field", `{"time":1,"tenant":"a","pear":"b","duration":1}`, `line 1: unknown field "pear" (did you mean "peer"?): a line has the fields ` + allColumns},
+		{"case of a field", `{"Time":1,"tenant":"a","peer":"b","duration":1}`, `line 1: unknown field "Time" (did you mean "time"?): a line has the fields ` + allColumns},
 		{"field twice", `{"time":1,"time":1,"tenant":"a","peer":"b","duration":1}`, "line 1: the field time is there twice"},
-		{"no such field", `{"time":1,"tenant":"a","peer":"b"}`, "line 1: the field duration is missing: a line has the fields " + all},
+		{"no such field", `{"time":1,"tenant":"a","peer":"b"}`, "line 1: the field duration is missing: a line has the fields " + allColumns},
 		{"null", `{"time":null,"tenant":"a","peer":"b","duration":1}`, "line 1: time: it must be a string or a number"},
 		{"list", `{"time":1,"tenant":["a"],"peer":"b","duration":1}`, "line 1: tenant: it must be a string or a number"},
 		{"syntax", `{"time":1,,"tenant":"a","peer":"b","duration":1}`, "line 1: it is no JSON object: invalid character ',' looking for beginning of object key string"},
@@ -206,11 +225,6 @@ func TestBadTraces(t *testing.T) {
 		{"broken off gzip of JSON", zippedJSON[:len(zippedJSON)-1], "line 2: the gzip file is broken off: copy it again"},
 		{"altered gzip", zippedCSV[:len(zippedCSV)-8] + "12345678", "line 3: the gzip file is damaged: gzip: invalid checksum"},
 		{"array of objects", " [" + line + "]", "it begins with [: write one JSON object a line, without an array around them"},
-	} {
-		_, err := replay(text(c.src), TraceConfig{})
-		if err == nil || err.Error() != "calls: "+c.want {
-			t.Errorf("%s:\n got %v\nwant calls: %s", c.name, err, c.want)
-		}
 	}
 }
 

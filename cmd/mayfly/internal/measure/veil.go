@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/mayfly-mcp/mayfly/core/transport"
 	"github.com/mayfly-mcp/mayfly/sim/idle/profile"
@@ -190,13 +191,28 @@ func random(s string) bool {
 	return letters >= 3 && digits >= 3
 }
 
-// text makes one bounded line of what was said, without secrets.
+// text makes one bounded line of what was said, without secrets, and without what would do something to a terminal.
 func (v veil) text(s string) string {
-	s = strings.Join(strings.Fields(v.secrets.Mask(s)), " ")
+	s = strings.Map(printable, strings.Join(strings.Fields(v.said(v.secrets.Mask(s))), " "))
 	if s = strings.ToValidUTF8(s, "\uFFFD"); len(s) > maxReason {
 		s = strings.ToValidUTF8(s[:maxReason], "") + " […]"
 	}
 	return s
+}
+
+// said hides what nobody gave and is a key all the same: a server may read its own from a file, and quote it. Words
+// like "token:" alone hide nothing here, since what follows them in a sentence is its reason.
+func (v veil) said(s string) string { // of a copy: what it finds is of one text
+	s = link.ReplaceAllStringFunc(s, v.address)
+	s = v.last(scheme, s)
+	return issued.ReplaceAllStringFunc(s, v.hide)
+}
+
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return unicode.ReplacementChar
 }
 
 // launchers run what a later word names.

@@ -53,6 +53,13 @@ func TestVeilOfTexts(t *testing.T) {
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got := v.text("\x1b[2J\a\u009b31m\u202e \u00e9 ok"); got != "\uFFFD[2J\uFFFD\uFFFD31m\uFFFD \u00e9 ok" {
+		t.Errorf("%q may do something to a terminal", got)
+	}
+	own := v.text("bad key sk-live-abcdef123456 (Authorization: Bearer abc.def) of https://me:pass@h/x?k=v, auth: no such file")
+	if want := "bad key [masked] (Authorization: Bearer [masked] of https://[masked]@h/x?k=[masked] auth: no such file"; own != want {
+		t.Errorf("a server's own keys: %q, want %q", own, want)
+	}
 	if long := v.text(strings.Repeat("é", 10_000)); len(long) > maxReason+10 || !strings.HasSuffix(long, "é […]") {
 		t.Errorf("%d bytes, which end in %q", len(long), long[len(long)-10:])
 	}
