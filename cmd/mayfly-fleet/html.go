@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +32,17 @@ func writeHTML(ctx context.Context, q *queue.Queue, id, path, dir string, out *j
 		return err
 	}
 	return summary.WriteFile(path, s)
+}
+
+// errPage is that a campaign did well and its page did not.
+var errPage = errors.New("the campaign has its results and no page")
+
+// andPage is the error of a campaign with that of its page.
+func andPage(err, page error) error {
+	if err == nil && page != nil {
+		return fmt.Errorf("%w: %w", errPage, page)
+	}
+	return errors.Join(err, page)
 }
 
 // crew are the workers that were seen with jobs of a campaign.

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/jobs"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/queue"
 )
 
@@ -56,7 +60,12 @@ func TestHTMLOfWhatStopped(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "page.html")
 	bad := append([]string{"run"}, at(s, append(quick("80"), "-name", "mine", "-dir", filepath.Join(dir, "runs"), "-html", filepath.Join(dir, "none", "x.html"), "-workers", "1")...)...)
-	fleet(t.Context(), bad...).wants(t, exitHarness, "x.html cannot be written")
+	fleet(t.Context(), bad...).wants(t, exitHarness, "x.html cannot be written") // before it begins
+	if _, err := os.Stat(filepath.Join(dir, "runs")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a campaign ran whose page cannot be written: %v", err)
+	}
+	bad[len(bad)-3] = path
+	fleet(t.Context(), bad...).wants(t, exitFailed)
 	poison(t, q, "mine", 3, "the log says <why>")
 	fleet(t.Context(), append([]string{"results"}, at(s, "-out", filepath.Join(dir, "runs"), "-html", path, "mine")...)...).wants(t, exitFailed)
 	if text := page(t, path); !strings.Contains(text, "Stopped: jobs in quarantine (1).") || !strings.Contains(text, "the log says &lt;why&gt;") {
@@ -73,5 +82,18 @@ func poison(t *testing.T, q *queue.Queue, id string, index uint64, log string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPageThatFails: when nothing but the page of a campaign fails, its outcome is shown nevertheless.
+func TestPageThatFails(t *testing.T) {
+	t.Parallel()
+	var out, errs safe
+	o := &jobs.Outcome{Done: 1, All: 1, Failed: true, Write: func(w io.Writer) { fmt.Fprintln(w, "what a night came to") }}
+	code := conclude(&out, &errs, o, andPage(nil, os.ErrPermission), false, "run", "d")
+	outcome{code, out.String(), errs.String()}.wants(t, exitHarness, "what a night came to", "has its results and no page: permission denied")
+	var none safe
+	if code := conclude(&none, &errs, nil, andPage(os.ErrClosed, os.ErrPermission), false, "run", "d"); code != exitHarness || none.String() != "" {
+		t.Errorf("exit code %d with %q on the output; want %d, and nothing of a campaign that failed", code, none.String(), exitHarness)
 	}
 }

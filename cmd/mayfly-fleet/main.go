@@ -89,6 +89,10 @@ func usage(w io.Writer) {
 
 // failed says what went wrong, and returns the exit code.
 func failed(stderr io.Writer, command string, err error) int {
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(stderr, "mayfly-fleet %s: interrupted before it had anything to show; the same command again goes on\n", command)
+		return exitStopped
+	}
 	fmt.Fprintf(stderr, "mayfly-fleet %s: %v\n", command, err)
 	for _, x := range []error{jobs.ErrUsage, queue.ErrUsage, campaign.ErrOptions, campaign.ErrRefused, jobs.ErrNotOurs} {
 		if errors.Is(err, x) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -121,12 +122,26 @@ func TestUsage(t *testing.T) {
 		`"b" is too much`:                         {"cancel", "-nats", "nats://x", "a", "b"},
 		`the prefix "a.b" does not do`:            {"status", "-nats", "nats://x", "-prefix", "a.b"},
 		"agents is 99":                            {"run", "-kind", "explore", "-agents", "99"},
+		"-ack-wait is -1s":                        {"run", "-ack-wait", "-1s"},
+		"-replicas is 7":                          {"run", "-nats", "nats://x", "-replicas", "7"},
+		"-nats is missing; -creds":                {"run", "-creds", "x", "-seeds", "8"},
 		"no file has this name":                   {"run", "-kind", "scenarios", "-files", "none.txtar"},
 	} {
 		fleet(t.Context(), args...).wants(t, exitUsage, want)
 	}
 	fleet(t.Context(), "help").wants(t, exitOK, "mayfly-fleet COMMAND", "quarantine")
 	fleet(t.Context(), "run", "-h").wants(t, exitOK, "-kind scenarios", "-metrics")
+}
+
+// TestInterruptedEarly: a command that is interrupted before it has anything to show was stopped; nothing failed.
+func TestInterruptedEarly(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"run", "-seeds", "8", "-dir", t.TempDir()}, at2("run", s.URL, s.Creds, "-seeds", "8", "-dir", t.TempDir()), at2("status", s.URL, s.Creds)} {
+		fleet(over, args...).wants(t, exitStopped, "mayfly-fleet "+args[0]+": interrupted before")
+	}
 }
 
 // TestOtherBuild: a worker refuses campaigns of another build, which loses no delivery by it; and so do results

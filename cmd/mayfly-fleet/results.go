@@ -10,6 +10,7 @@ import (
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/coord"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/jobs"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/queue"
+	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/summary"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/worker"
 	"github.com/mayfly-mcp/mayfly/sim/campaign"
 )
@@ -41,13 +42,13 @@ func runResults(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		return misused(stderr, "results", err)
 	}
 	out, err := results(ctx, &c, fs.Arg(0), *dir, *html)
-	if err != nil {
-		return failed(stderr, "results", err)
-	}
-	return show(stdout, stderr, out, *asJSON, "results", *dir)
+	return conclude(stdout, stderr, out, err, *asJSON, "results", *dir)
 }
 
 func results(ctx context.Context, c *connection, id, dir, html string) (*jobs.Outcome, error) {
+	if err := summary.Check(html); err != nil {
+		return nil, err
+	}
 	q, err := c.open(ctx)
 	if err != nil {
 		return nil, err
@@ -76,5 +77,5 @@ func results(ctx context.Context, c *connection, id, dir, html string) (*jobs.Ou
 	if errors.Is(err, queue.ErrMissing) {
 		err = fmt.Errorf("%w; what comes before it is in %s; when the campaign has come farther the same command goes on there", err, dir)
 	}
-	return out, errors.Join(err, writeHTML(ctx, q, id, html, dir, out))
+	return out, andPage(err, writeHTML(ctx, q, id, html, dir, out))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/embedded"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/jobs"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/queue"
+	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/summary"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/view"
 	"github.com/mayfly-mcp/mayfly/cmd/mayfly-fleet/internal/worker"
 	"github.com/mayfly-mcp/mayfly/sim/campaign"
@@ -106,13 +107,7 @@ func parseRunFlags(args []string, stderr io.Writer) (*runFlags, error) {
 			f.workers = runtime.GOMAXPROCS(0)
 		}
 	}
-	if f.workers > worker.MaxSlots || f.window < 1 || f.window > coord.MaxWindow {
-		return nil, fmt.Errorf("-workers %d with -window %d does not do; use up to %d, and 1 to %d", f.workers, f.window, worker.MaxSlots, coord.MaxWindow)
-	}
-	if f.cfg.URL != "" && (f.listen != "" || f.store != "") {
-		return nil, errors.New("-listen and -store are of the embedded server, which there is none of with -nats")
-	}
-	if err := f.job.check(); err != nil {
+	if err := f.check(); err != nil {
 		return nil, err
 	}
 	if err := f.plan.Settle(fs, nil); err != nil {
@@ -120,6 +115,29 @@ func parseRunFlags(args []string, stderr io.Writer) (*runFlags, error) {
 	}
 	f.args = f.plan.Args(fs)
 	return f, nil
+}
+
+// check refuses flags that cannot be, or that would be ignored: a campaign that somebody means for a cluster
+// is not to run on this machine alone.
+func (f *runFlags) check() error {
+	const (
+		leastAckWait = 100 * time.Millisecond // a worker says thrice in it that it lives
+		mostReplicas = 5
+	)
+	c := &f.cfg
+	switch {
+	case f.workers > worker.MaxSlots || f.window < 1 || f.window > coord.MaxWindow:
+		return fmt.Errorf("-workers %d with -window %d does not do; use up to %d, and 1 to %d", f.workers, f.window, worker.MaxSlots, coord.MaxWindow)
+	case c.AckWait < leastAckWait:
+		return fmt.Errorf("-ack-wait is %v; use %v or more", c.AckWait, leastAckWait)
+	case c.Replicas < 0 || c.Replicas > mostReplicas:
+		return fmt.Errorf("-replicas is %d; use 1 to %d, or 0 for what there are servers for", c.Replicas, mostReplicas)
+	case c.URL != "" && (f.listen != "" || f.store != ""):
+		return errors.New("-listen and -store are of the embedded server, which there is none of with -nats")
+	case c.URL == "" && (c.Creds != "" || c.CA != "" || c.Cert != "" || c.Key != "" || c.Replicas > 1):
+		return errors.New("-nats is missing; -creds, -tls-ca, -tls-cert, -tls-key and -replicas are for the servers that it names")
+	}
+	return f.job.check()
 }
 
 func (f *runFlags) define(fs *flag.FlagSet) {
@@ -153,10 +171,20 @@ func runRun(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return misused(stderr, "run", err)
 	}
 	out, err := f.run(ctx, stderr)
-	if err != nil {
-		return failed(stderr, "run", err)
+	return conclude(stdout, stderr, out, err, f.json, "run", f.dir)
+}
+
+// conclude shows what a campaign came to, also when nothing but its page failed: that does not take the night
+// before it away.
+func conclude(stdout, stderr io.Writer, out *jobs.Outcome, err error, asJSON bool, command, dir string) int {
+	code := exitOK
+	if err == nil || errors.Is(err, errPage) {
+		code = show(stdout, stderr, out, asJSON, command, dir)
 	}
-	return show(stdout, stderr, out, f.json, "run", f.dir)
+	if err != nil {
+		code = failed(stderr, command, err)
+	}
+	return code
 }
 
 // show prints what a campaign came to, and returns the exit code.
@@ -193,6 +221,9 @@ func printJSON(w io.Writer, v any) {
 
 // run leads the campaign, with the server and the workers that are part of this process.
 func (f *runFlags) run(ctx context.Context, stderr io.Writer) (*jobs.Outcome, error) {
+	if err := summary.Check(f.html); err != nil {
+		return nil, err
+	}
 	build, err := campaign.Build()
 	if err != nil {
 		return nil, err
@@ -220,7 +251,7 @@ func (f *runFlags) run(ctx context.Context, stderr io.Writer) (*jobs.Outcome, er
 	}
 	fmt.Fprintf(stderr, "campaign %s: %d jobs at %s\n", spec.ID, spec.Jobs, q.Where())
 	out, err := f.lead(ctx, q, spec, st, stderr)
-	return out, errors.Join(err, writeHTML(ctx, q, spec.ID, f.html, f.dir, out))
+	return out, andPage(err, writeHTML(ctx, q, spec.ID, f.html, f.dir, out))
 }
 
 func (f *runFlags) spec(build string) queue.Spec {

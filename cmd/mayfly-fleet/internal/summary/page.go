@@ -162,6 +162,25 @@ func shell(words []string) string {
 	return strings.Join(out, " ")
 }
 
+// Check says early whether WriteFile will be able to write: a campaign may take a night before it does. An empty
+// path, which asks for no page, is fine.
+func Check(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // what is there stays
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if is, missing := os.Stat(path); err == nil && missing == nil && is.IsDir() {
+		err = errors.New("it is a directory")
+	}
+	if err != nil {
+		return fmt.Errorf("the summary %s cannot be written: %w; name a file in a directory that is there", path, err)
+	}
+	return nil
+}
+
 // WriteFile writes the page, which is there as a whole or as it was before.
 func WriteFile(path string, s *State) (err error) {
 	defer func() {
