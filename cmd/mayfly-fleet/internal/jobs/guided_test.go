@@ -143,7 +143,7 @@ const allJobs = 1 << 62
 // what was shared two rounds stay.
 func TestGuidedIsTheLocalSearch(t *testing.T) {
 	for _, blind := range []string{"-blind=false", "-blind=true"} {
-		var want string
+		var want, report string
 		for _, inputs := range []string{"-inputs=1", "-inputs=5", "-inputs=12"} {
 			p := parsed(t, "guided", "-rounds=4", "-batch=12", "-seed=7", blind, inputs).(*guidedPlan)
 			if want == "" {
@@ -155,6 +155,13 @@ func TestGuidedIsTheLocalSearch(t *testing.T) {
 			got, err := os.ReadFile(filepath.Join(dir, stateFile))
 			if err != nil || string(got) != want || out.Done != 48 || out.All != 48 || out.Failed {
 				t.Errorf("%s %s: another search, or %+v, %v", blind, inputs, out, err)
+			}
+			summary, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+			if report == "" {
+				report = string(summary)
+			}
+			if err != nil || string(summary) != report {
+				t.Errorf("%s %s: the report is %s, %v", blind, inputs, summary, err)
 			}
 			if r := out.Report.(*guidedReport); (r.Corpus == 0) != (blind == "-blind=true") || r.Situations < 20 {
 				t.Errorf("%s %s: %+v", blind, inputs, r)
