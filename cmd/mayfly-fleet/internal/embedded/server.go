@@ -96,8 +96,10 @@ func listen(text string) (host string, port int, err error) {
 func (s *Server) directory() (err error) {
 	if s.temporary = s.store == ""; s.temporary {
 		s.store, err = os.MkdirTemp("", "mayfly-fleet-")
-	} else if err = os.MkdirAll(s.store, 0o700); err == nil {
-		err = os.Chmod(s.store, 0o700)
+	} else if s.store, err = filepath.Abs(s.store); err == nil { // whoever joins is in another directory
+		if err = os.MkdirAll(s.store, 0o700); err == nil {
+			err = os.Chmod(s.store, 0o700)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("the store of the embedded server cannot be made: %w", err)

@@ -67,6 +67,23 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestRelativeStore: the credentials can be read from another directory than the one that the server was started in.
+func TestRelativeStore(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	s, err := Start(Config{Store: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	t.Chdir(t.TempDir())
+	q, err := queue.Open(t.Context(), queue.Config{URL: s.URL, Creds: s.Creds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Close()
+}
+
 // BenchmarkStart is how long people wait for the default.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
