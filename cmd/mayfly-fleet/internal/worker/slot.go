@@ -45,7 +45,7 @@ func (w *Worker) slot(ctx context.Context, cancel context.CancelCauseFunc) {
 			}
 			began := time.Now()
 			t.err = w.do(ctx, t.p, t.job, later)
-			short = time.Since(began) < aheadBound/2
+			short = time.Since(began) < w.cfg.ahead/2
 		}
 		if t.err != nil && ctx.Err() == nil {
 			cancel(t.err)

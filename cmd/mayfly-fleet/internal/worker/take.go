@@ -47,7 +47,7 @@ func (w *Worker) hold(ctx context.Context, t taken, out chan<- taken) {
 	}
 	beat := time.NewTicker(max(t.job.AckWait/3, time.Millisecond))
 	defer beat.Stop()
-	bound := time.NewTimer(aheadBound)
+	bound := time.NewTimer(w.cfg.ahead)
 	defer bound.Stop()
 	for {
 		select {

@@ -45,6 +45,8 @@ type Config struct {
 	JobBound   time.Duration
 	Log        func(format string, args ...any) // nil means nobody
 
+	ahead time.Duration // for tests; 0 means aheadBound
+
 	// Parse makes a plan; nil means jobs.Parse. Tests plant what goes wrong.
 	Parse func(kind string, args []string, files []jobs.File) (jobs.Plan, error)
 }
@@ -94,6 +96,9 @@ func New(cfg Config) *Worker {
 	}
 	if cfg.JobBound == 0 {
 		cfg.JobBound = DefaultJobBound
+	}
+	if cfg.ahead == 0 {
+		cfg.ahead = aheadBound
 	}
 	if cfg.Log == nil {
 		cfg.Log = func(string, ...any) {}

@@ -116,7 +116,13 @@ func newRig(t *testing.T, ackWait time.Duration, p *plan) *rig {
 // worker starts a worker, which ends with the test, and returns what stops it and what it came to.
 func (r *rig) worker(cfg Config) (stop func() error) {
 	r.t.Helper()
-	cfg.Queue, cfg.Build, cfg.Log = r.q, "b", r.said.log
+	return r.workerBy(r.q, cfg)
+}
+
+// workerBy starts one with a connection of its own.
+func (r *rig) workerBy(q *queue.Queue, cfg Config) (stop func() error) {
+	r.t.Helper()
+	cfg.Queue, cfg.Build, cfg.Log = q, "b", r.said.log
 	cfg.Parse = func(string, []string, []jobs.File) (jobs.Plan, error) { return r.plan, nil }
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
