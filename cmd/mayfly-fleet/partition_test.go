@@ -166,7 +166,7 @@ func TestADiskIsFull(t *testing.T) {
 	t.Logf("%s, which led the results, %s", c.configs[v].Name, how)
 	n := c.night(q, "full")
 	n.lead(c.around(v))
-	n.work(c.around(v))
+	hears := n.work(c.around(v))
 	n.farther(3)
 	free := func() {}
 	if disks[v] != "" {
@@ -189,11 +189,13 @@ func TestADiskIsFull(t *testing.T) {
 	var deaf atomic.Bool
 	deaf.Store(true)
 	r := relay(t, strings.TrimPrefix(strings.Split(c.url, ",")[0], "nats://"), func(subject string) bool { return deaf.Load() && strings.HasPrefix(subject, "$JS.ACK.") })
+	hears.kill(t) // else it does all the jobs
 	n = c.night(q, "acks-lost")
 	n.lead(c.url)
 	n.work("nats://" + r.Addr())
-	n.farther(10)
 	wait.Until(t, "acks that are lost", func() bool { return r.Lost() >= 3 })
+	n.work(c.url)
+	n.farther(10)
 	deaf.Store(false)
 	n.over(want)
 	t.Logf("%d acks were lost", r.Lost())

@@ -29,6 +29,7 @@ const (
 	codeStoreFailed = 10077 // among them, that a subject has its message
 	codeResources   = 10023
 	codeStorage     = 10047
+	codeInProcess   = 10158 // another coordinator's message of the same id is not stored yet
 )
 
 // full says whether a message was refused because its subject has one.
@@ -45,7 +46,7 @@ func passing(err error) bool {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return false
 	case errors.As(err, &api):
-		return api.Code >= 500 || api.ErrorCode == codeResources || api.ErrorCode == codeStorage
+		return api.Code >= 500 || api.ErrorCode == codeResources || api.ErrorCode == codeStorage || api.ErrorCode == codeInProcess
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrConnectionClosed):
 		return false
 	}
