@@ -194,11 +194,11 @@ func WriteFile(path string, s *State) (err error) {
 	}
 	const readable = 0o644
 	temp := path + ".tmp"
-	if err := os.WriteFile(temp, b.Bytes(), readable); err != nil {
-		return err
+	if err = os.WriteFile(temp, b.Bytes(), readable); err == nil {
+		err = os.Rename(temp, path)
 	}
-	if err := os.Rename(temp, path); err != nil {
-		return errors.Join(err, os.Remove(temp))
+	if err != nil {
+		_ = os.Remove(temp) // of a full disk it is the half, and of no directory nothing
 	}
-	return nil
+	return err
 }
