@@ -22,6 +22,7 @@ type pace struct {
 	line  int
 	late  time.Duration // of the first answer to the line's question
 	again bool          // the question is asked again
+	lost  bool          // a line was too late
 	over  bool          // an expectation came true never, and waiting for it made all others late
 }
 
@@ -53,10 +54,17 @@ func (p *pace) note() {
 // At implements scenarios.Paced.
 func (w *witness) At(line int) { w.pace.at(line) }
 
+// behind says whether the attempt is discarded already: nothing is worth waiting for.
+func (p *pace) behind() bool {
+	due, bounded := scenarios.PaceOf(p.file, p.factor, p.line)
+	p.lost = p.lost || bounded && !p.over && p.late > due.Slack
+	return p.lost
+}
+
 // Settle implements scenarios.Settler.
 func (w *witness) Settle(ctx context.Context, try int) bool {
 	w.pace.again = true
-	if w.world.Settle(ctx, try) {
+	if !w.pace.behind() && w.world.Settle(ctx, try) {
 		return true
 	}
 	w.pace.note()
