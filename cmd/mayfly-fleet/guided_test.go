@@ -13,6 +13,9 @@ import (
 func searchedHere(t *testing.T, o guided.Options, rounds int) string {
 	t.Helper()
 	s, err := guided.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range rounds {
 		var outcomes []guided.Outcome
 		for _, in := range s.Next() {

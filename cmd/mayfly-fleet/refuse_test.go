@@ -85,6 +85,7 @@ func TestRefusals(t *testing.T) {
 		"work for an unknown":      {at2("worker", s.URL, s.Creds, "-campaign", "nothing"), `there is no such campaign`},
 		"TLS where there is none":  {[]string{"status", "-nats", plain.ClientURL(), "-tls-ca", authority(t).ca}, "do not agree on TLS"},
 		"no certificate":           {[]string{"status", "-nats", s.URL, "-tls-ca", wrong}, "holds no certificate in PEM form"},
+		"replicas of one server":   {at2("run", s.URL, s.Creds, "-replicas", "3", "-dir", dir+"/e"), "3 replicas want a cluster"},
 		"a store in use":           {[]string{"run", "-store", filepath.Dir(s.Creds), "-dir", dir + "/d"}, "another process has the store"},
 	} {
 		o := fleet(t.Context(), c.args...).wants(t, exitHarness, c.says)

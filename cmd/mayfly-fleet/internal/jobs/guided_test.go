@@ -89,7 +89,6 @@ type led struct {
 	share *told
 	most  uint64 // jobs that are run; then the context ends
 
-	mu    sync.Mutex
 	ready uint64
 	ran   map[uint64]int
 }

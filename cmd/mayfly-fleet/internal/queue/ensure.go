@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,11 +27,13 @@ func (q *Queue) ensure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if q.cfg.Replicas == 0 {
+	switch cluster := q.conn.ConnectedClusterName() != ""; {
+	case q.cfg.Replicas == 0 && cluster:
+		q.cfg.Replicas = 3
+	case q.cfg.Replicas == 0:
 		q.cfg.Replicas = 1
-		if q.conn.ConnectedClusterName() != "" {
-			q.cfg.Replicas = 3
-		}
+	case q.cfg.Replicas > 1 && !cluster:
+		return fmt.Errorf("%w: %d replicas want a cluster, and the server stands alone; use 1, or name servers of a cluster", ErrConfig, q.cfg.Replicas)
 	}
 	steps := []struct {
 		what string
