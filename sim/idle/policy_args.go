@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mayfly-mcp/mayfly/sim/idle/traffic"
 )
 
 // policyArgs are the parameters of one word of a spec. The first that cannot be read leaves its error.
@@ -27,7 +29,7 @@ func (a *policyArgs) read(rest string) error {
 		case len(a.kind.params) == 0 && a.kind.params != nil:
 			return fmt.Errorf("%s: it takes no parameters, not %q", a.kind.Name, key)
 		case a.kind.params != nil && !slices.Contains(a.kind.params, key):
-			return fmt.Errorf("%s: there is no parameter %q%s: there are %s", a.kind.Name, key, nearest(key, a.kind.params), strings.Join(a.kind.params, ", "))
+			return fmt.Errorf("%s: there is no parameter %q%s: there are %s", a.kind.Name, key, traffic.Near(key, a.kind.params), strings.Join(a.kind.params, ", "))
 		case key == "" || value == "":
 			return fmt.Errorf("%s: %q has no value; write %s", a.kind.Name, pair, a.kind.Form)
 		case slices.Contains(a.keys, key):
@@ -120,7 +122,7 @@ func (a *policyArgs) word(key string, words ...string) string {
 	case !ok:
 		return words[0]
 	case !slices.Contains(words, v):
-		a.bad(key, "one of "+strings.Join(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" }), ", ")+nearest(v, words))
+		a.bad(key, "one of "+strings.Join(slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "" }), ", ")+traffic.Near(v, words))
 	}
 	return v
 }
@@ -174,42 +176,4 @@ func shortDuration(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
-}
-
-// nearest returns ` (did you mean "x"?)` for the nearest word of a list, if any is near.
-func nearest(word string, list []string) string {
-	best, at := 3, ""
-	if len(word) > 40 {
-		return ""
-	}
-	for _, w := range list {
-		if d := editsBetween(word, w); d < best && d < len(w) {
-			best, at = d, w
-		}
-	}
-	if at == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %q?)", at)
-}
-
-// editsBetween counts the insertions, deletions and replacements between two words.
-func editsBetween(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := corner
-			if a[i] != b[j] {
-				cost++
-			}
-			corner = row[j+1]
-			row[j+1] = min(cost, row[j]+1, corner+1)
-		}
-	}
-	return row[len(b)]
 }

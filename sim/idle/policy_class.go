@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mayfly-mcp/mayfly/sim/idle/traffic"
 )
 
 // PerClass has a timeout for each class of servers, by an exact timer: servers that start fast need not be kept for
@@ -52,7 +54,7 @@ func (p PerClass) check(c *Config) error {
 	}
 	for _, class := range slices.Sorted(maps.Keys(p.Times)) {
 		if !slices.Contains(names, class) {
-			return fmt.Errorf("per-class: there is no class %q in the fleet%s: there are %s", class, nearest(class, names), strings.Join(names, ", "))
+			return fmt.Errorf("per-class: there is no class %q in the fleet%s: there are %s", class, traffic.Near(class, names), strings.Join(names, ", "))
 		}
 	}
 	return nil

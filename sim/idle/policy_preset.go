@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mayfly-mcp/mayfly/sim/idle/traffic"
 )
 
 // Preset is a policy and what it needs of the configuration around it: what ParsePolicy makes of a spec.
@@ -108,7 +110,7 @@ func unknownPolicy(name string) error {
 	if name == "" {
 		return fmt.Errorf("policy: no policy is named: there are %s", strings.Join(names, ", "))
 	}
-	return fmt.Errorf("policy: there is no %q%s: there are %s", name, nearest(name, names), strings.Join(names, ", "))
+	return fmt.Errorf("policy: there is no %q%s: there are %s", name, traffic.Near(name, names), strings.Join(names, ", "))
 }
 
 // finish puts the parts on top of each other: who goes at the cap, then who is retried.

@@ -87,7 +87,7 @@ func parseOne(spec string, o Options) (Traffic, error) {
 		if name == "" {
 			return nil, fmt.Errorf("traffic: no kind is named: there are %s", strings.Join(all, ", "))
 		}
-		return nil, fmt.Errorf("unknown traffic %s%s: there are %s", shown([]byte(name)), near(name, all), strings.Join(all, ", "))
+		return nil, fmt.Errorf("unknown traffic %s%s: there are %s", shown([]byte(name)), Near(name, all), strings.Join(all, ", "))
 	}
 	k := kinds[i]
 	if k.build == nil {
@@ -128,7 +128,7 @@ func (a *args) read(rest string) error {
 		key, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
 		switch {
 		case !slices.Contains(known, key):
-			return fmt.Errorf("%s: unknown parameter %s%s: there are %s", a.kind.Name, shown([]byte(key)), near(key, known), strings.Join(known, ", "))
+			return fmt.Errorf("%s: unknown parameter %s%s: there are %s", a.kind.Name, shown([]byte(key)), Near(key, known), strings.Join(known, ", "))
 		case !ok || value == "":
 			return fmt.Errorf("%s: %s has no value", a.kind.Name, key)
 		}

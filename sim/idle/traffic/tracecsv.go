@@ -38,7 +38,7 @@ func newCSVLines(in io.Reader) (*csvLines, error) {
 		k := slices.Index(columns, strings.TrimSpace(name))
 		if k < 0 {
 			return nil, fmt.Errorf("line %d: unknown column %s%s: the header has the columns %s", line,
-				shown([]byte(name)), near(name, columns), strings.Join(columns, ", "))
+				shown([]byte(name)), Near(name, columns), strings.Join(columns, ", "))
 		}
 		if l.at[k] >= 0 {
 			return nil, fmt.Errorf("line %d: the column %s is there twice", line, columns[k])

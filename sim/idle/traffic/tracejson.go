@@ -186,7 +186,7 @@ func decode(line []byte, f *fields) error {
 func decodeField(d *json.Decoder, key string, f *fields) error {
 	to := f.field(key)
 	if to == nil {
-		return fmt.Errorf("unknown field %s%s: a line has the fields %s", shown([]byte(key)), near(key, columns), strings.Join(columns, ", "))
+		return fmt.Errorf("unknown field %s%s: a line has the fields %s", shown([]byte(key)), Near(key, columns), strings.Join(columns, ", "))
 	}
 	if *to != nil {
 		return fmt.Errorf("the field %s is there twice", key)

@@ -2,8 +2,8 @@ package traffic
 
 import "fmt"
 
-// near returns ` (did you mean "x"?)` for the nearest word of a list, if any is near.
-func near(word string, list []string) string {
+// Near returns ` (did you mean "x"?)` for the nearest word of a list, if any is near.
+func Near(word string, list []string) string {
 	best, at := 3, ""
 	if len(word) > 40 {
 		return ""
