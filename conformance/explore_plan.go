@@ -31,6 +31,12 @@ type ask struct {
 	query string // as written
 }
 
+// kind is the word that says what is asked for.
+func (a ask) kind() scenarios.Kind {
+	kind, _, _ := strings.Cut(strings.TrimPrefix(a.query, "expect "), " ")
+	return scenarios.Kind(kind)
+}
+
 // script is a plan with what the oracle says about it.
 type script struct {
 	file *scenarios.File
@@ -160,7 +166,7 @@ func (w *planWriter) askAll(op int, c scenarios.Command) {
 // was started has ended, since a number that is too high passes through the right one.
 func (w *planWriter) counted(op int) bool {
 	return slices.ContainsFunc(w.plan.asks, func(a ask) bool {
-		return a.op == op && (strings.HasPrefix(a.query, "expect calls ") || strings.HasPrefix(a.query, "expect spawns ") || strings.HasPrefix(a.query, "expect running "))
+		return a.op == op && slices.Contains([]scenarios.Kind{scenarios.Arrived, scenarios.Spawns, scenarios.Running}, a.kind())
 	})
 }
 

@@ -183,8 +183,7 @@ func (r *reduction) shrinkAsks(ctx context.Context) {
 // waits says whether a question is one that waits for what later operations build upon. Events are
 // asked for with all that came before, and the rest goes along with these.
 func (a ask) waits() bool {
-	kind, _, _ := strings.Cut(strings.TrimPrefix(a.query, "expect "), " ")
-	switch scenarios.Kind(kind) {
+	switch a.kind() {
 	case scenarios.Result, scenarios.Status, scenarios.Arrived:
 		return true
 	case scenarios.Spawns, scenarios.Running:

@@ -23,7 +23,7 @@ type pace struct {
 	late  time.Duration // of the first answer to the line's question
 	again bool          // the question is asked again
 	lost  bool          // a line was too late
-	over  bool          // an expectation came true never, and waiting for it made all others late
+	over  bool          // an expectation never came true, and waiting for it made all others late
 }
 
 func (p *pace) begin() { p.began = time.Now() }

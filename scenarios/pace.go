@@ -11,7 +11,7 @@ import (
 // paceTable has a line for each expectation of a scenario of the module that would be wrong if
 // the lines before it had taken too long, since then a timeout ends what it asks for:
 //
-//	ID FACTOR LINE DUE SLACK
+//	FILE FACTOR LINE DUE SLACK
 //
 // It is worked out with the machine in virtual time; a test of the simulator writes it.
 //
